@@ -169,28 +169,44 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
         begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
 
-    def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
+    def later(it: Any, e: Any) -> Any:
+        return where((it > before) & (e > 0.0), 1, 0)
+
+    def iteration(it: Any, e: Any, kept: Any, _: Any) -> tuple[Any, Any, Any, Any]:
         cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
-        later = where((it > before) & (e > 0.0), 1, 0)
-        share, now = once(x, search, later, kept)
+        share, now = once(x, search, later(it, e), kept)
         met = (now <= goal) & (share == 1.0)
-        settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
-        gains = now < LESS * x.errors[2]
-        x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
-        soften(x, (share < 0.5) & (kept < 1), now)
-        slow = (kept > 0) & (now > FASTER * e)
-        keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
-        return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
+        kept = cond(met, lambda: 1 * kept, lambda: once(x, judge, it, e, now, share, kept))
+        return it + 1, where(met, e, now), kept, where(met, 1, 0)
 
-    def goes_on(it: Any, e: Any, settled: Any, kept: Any) -> Any:
+    def turn(it: Any, e: Any, _: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
+        it, e, kept, met = while_loop(lambda it, e, _, met: (met == 0) & goes_on(it, e), iteration, it, e, kept, 0)
+
+        def end() -> tuple[Any, Any, Any]:
+            settled, now = once(x, finish, goal, later(it - 1, e))
+            once(x, judge, it - 1, e, now, 1.0, kept)
+            return now, settled, where((kept < 0) | ((kept > 0) & (now > FASTER * e)), -1, 0)
+
+        return it, *cond(met > 0, end, lambda: (1.0 * e, 0, 1 * kept))
+
+    def goes_on(it: Any, e: Any) -> Any:
         here = True if few is None else it < at + few
-        return (settled == 0) & here & ~gives_up(x, before, it, e)
+        return here & ~gives_up(x, before, it, e)
 
-    it, e, settled, kept = while_loop(goes_on, turn, *begins)
+    it, e, settled, kept = while_loop(lambda it, e, settled, _: (settled == 0) & goes_on(it, e), turn, *begins)
     if few is not None:
         x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
     return it, e, settled
+
+
+def judge(x: Any, it: Any, e: Any, now: Any, share: Any, kept: Any) -> Any:
+    gains = now < LESS * x.errors[2]
+    x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
+    soften(x, (share < 0.5) & (kept < 1), now)
+    slow = (kept > 0) & (now > FASTER * e)
+    keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0)
+    return where(slow | (kept < 0), -1, where(keeps, 1, 0))
 
 
 def start_anew(x: Any, before: Any) -> None:
