@@ -162,7 +162,8 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
     """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
 
     ``before``: iterations before it; ``at``: how many there were, with those of this attempt, where it goes
-    on; else it begins; ``few``: of them at most, now; all by default.
+    on; else it begins; ``few``: of them at most, now; all by default. Where rows go in lanes, those that are
+    near wait for the others, so that all are checked together.
     """
     begins = before, 0.0, 0, 0
     if at is not None:
@@ -176,36 +177,46 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
         cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
         share, now = once(x, search, later(it, e), kept)
-        met = (now <= goal) & (share == 1.0)
-        kept = cond(met, lambda: 1 * kept, lambda: once(x, judge, it, e, now, share, kept))
-        return it + 1, where(met, e, now), kept, where(met, 1, 0)
+        met = where((now <= goal) & (share == 1.0), 1, 0)
+        kept = cond(met > 0, lambda: 1 * kept, lambda: once(x, judge, it, e, now, share, kept, 0))
+        return it + 1, where(met > 0, e, now), kept, met
 
     def turn(it: Any, e: Any, _: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
-        it, e, kept, met = while_loop(lambda it, e, _, met: (met == 0) & goes_on(it, e), iteration, it, e, kept, 0)
+        it, e, kept, met = while_loop(unmet, iteration, it, e, kept, 0)
 
-        def end() -> tuple[Any, Any, Any]:
+        def check() -> tuple[Any, Any, Any]:
             settled, now = once(x, finish, goal, later(it - 1, e))
-            once(x, judge, it - 1, e, now, 1.0, kept)
-            return now, settled, where((kept < 0) | ((kept > 0) & (now > FASTER * e)), -1, 0)
+            return now, settled, once(x, judge, it - 1, e, now, 1.0, kept, met)
 
-        return it, *cond(met > 0, end, lambda: (1.0 * e, 0, 1 * kept))
+        return it, *cond(met > 0, check, lambda: (1.0 * e, 0, 1 * kept))
 
     def goes_on(it: Any, e: Any) -> Any:
         here = True if few is None else it < at + few
         return here & ~gives_up(x, before, it, e)
 
-    it, e, settled, kept = while_loop(lambda it, e, settled, _: (settled == 0) & goes_on(it, e), turn, *begins)
+    def unmet(it: Any, e: Any, _: Any, met: Any) -> Any:
+        return (met == 0) & goes_on(it, e)
+
+    def unsettled_yet(it: Any, e: Any, settled: Any, _: Any) -> Any:
+        return (settled == 0) & goes_on(it, e)
+
+    it, e, settled, kept = while_loop(unsettled_yet, turn, *begins)
     if few is not None:
         x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
     return it, e, settled
 
 
-def judge(x: Any, it: Any, e: Any, now: Any, share: Any, kept: Any) -> Any:
+def judge(x: Any, it: Any, e: Any, now: Any, share: Any, kept: Any, met: Any) -> Any:
+    """Note what an iteration has gained; 1 where the next one keeps its tangents, -1 where no later one does.
+
+    ``it``: its number; ``e``, ``now``: errors before and after it; ``share``: of the direction that it took;
+    ``kept``: the same of this one; ``met``: 1 where it led to what was checked, and is no solution.
+    """
     gains = now < LESS * x.errors[2]
     x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
     soften(x, (share < 0.5) & (kept < 1), now)
     slow = (kept > 0) & (now > FASTER * e)
-    keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0)
+    keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & (met < 1)
     return where(slow | (kept < 0), -1, where(keeps, 1, 0))
 
 
