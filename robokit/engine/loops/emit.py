@@ -147,16 +147,10 @@ class ModuleWriter:
     """
 
     def __init__(
-        self,
-        graph: LoopGraph,
-        name: str,
-        real: Real,
-        columns: int = 1,
-        fused: bool = False,
-        fuses_all: bool = False,
+        self, graph: LoopGraph, name: str, real: Real, columns: int = 1, fused: bool = False
     ) -> None:
         self.graph, self.name, self.real, self.columns = graph, name, real, columns
-        self.contracts, self.fused = fused, _fused(graph, () if fuses_all else RUNNING) if fused else {}
+        self.contracts, self.fused = fused, _fused(graph) if fused else {}
         self.widths = {1}
         self.uniformity = Uniformity(graph)
         self.texts: list[str] = []
@@ -895,14 +889,13 @@ class FunctionWriter:
             self.control[number, position] = self._choose(kind, condition, a, b)
 
 
-def _fused(graph: LoopGraph, running: Sequence[int]) -> dict[int, int]:
+def _fused(graph: LoopGraph) -> dict[int, int]:
     """Sums and differences with a product that only they use: these are computed with one rounding.
 
     This is not left to LLVM, which decides by what stands side by side: code of one state and of lanes would
-    differ in their last bits. A sum is left as it is where one of ``running`` goes on: each has to wait for
-    the one before, and an addition is over sooner than a fused one, or at least as soon. Sweeps of
-    Gauss-Seidel take an eighth (AMD EPYC) or a sixth (Intel Xeon) less time so; steps of robots, in which
-    much goes on at a time, 3 to 5 % more (Intel Xeon).
+    differ in their last bits. A sum is left as it is where a running sum goes on: each has to wait for the
+    one before, and an addition is over sooner than a fused one, or at least as soon. On an AMD EPYC sweeps
+    of Gauss-Seidel take an eighth less time so.
     """
     uses: Counter[int] = Counter()
     for node in graph.nodes:
@@ -913,7 +906,7 @@ def _fused(graph: LoopGraph, running: Sequence[int]) -> dict[int, int]:
     for number, node in enumerate(graph.nodes):
         if node[0] in (ADD, SUB):
             for k, rest in (node[:0:-1], node[1:]):
-                if graph.nodes[k][0] == MUL and uses[k] == 1 and graph.nodes[rest][0] not in running:
+                if graph.nodes[k][0] == MUL and uses[k] == 1 and graph.nodes[rest][0] not in RUNNING:
                     found[number] = k
                     break
     return found

@@ -261,7 +261,7 @@ def kernel_of(
     sizes: Sequence[str] = (),
     **options: Any,
 ) -> LoopKernel:
-    """A kernel whose function takes one namespace of sizes and arrays; it fuses all sums with products.
+    """A kernel whose function takes one namespace of sizes and arrays.
 
     Args:
         name: of the kernel.
@@ -277,8 +277,7 @@ def kernel_of(
     def run(*values: Any) -> None:
         function(SimpleNamespace(**dict(zip(names, values, strict=True))))
 
-    source = function if by_source else None
-    return LoopKernel(name, run, sizes, arrays, from_source=source, fuses_all=True, **options)
+    return LoopKernel(name, run, sizes, arrays, from_source=function if by_source else None, **options)
 
 
 def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
