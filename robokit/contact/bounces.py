@@ -40,13 +40,15 @@ from robokit.contact.groups import (
     WORK,
     add_to,
     each_group,
+    group_of_body,
 )
+from robokit.contact.kinematics import velocities
 from robokit.contact.landings import solve_landings
 from robokit.contact.solver import impulses, see
-from robokit.contact.vectors import nothing, put, write_row
+from robokit.contact.vectors import inertia, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
-from robokit.spatial.scalars import maximum, where
+from robokit.spatial.scalars import maximum, minimum, where
 
 LOST = 1e-6  # of the energy that all of restitution would make: so much may be lost, too
 MOST = 40  # tries to find the share: each leaves less than the half where W bends little
@@ -89,8 +91,7 @@ def surplus(x: Any) -> None:
         total = x.by_group[g, WORK]
         for k in range(3):
             total = total + where(one, x.c_g[c, k] * x.c_u[c, k], 0.0)
-        taken = x.contact_taken[where(x.c_kind[c] == FRICTION, x.c_of[c], 0)]
-        x.by_group[g, WORK] = total - where(one, 0.5 * x.c_g[c, 2] * taken, 0.0)
+        x.by_group[g, WORK] = total
         x.by_group[g, BOUNCES] = where(one, 1.0, x.by_group[g, BOUNCES])
 
     def of_row(j: Any) -> None:
@@ -114,8 +115,22 @@ def surplus(x: Any) -> None:
     once(x, touch)
     for_range(x.n_of[0], of_constraint)
     for_range(x.nv, of_row)
+    once(x, lift)
     cond(x.keeps[0] == FREE, beyond_work, nothing)
     each_group(x, all_of_it)
+
+
+def lift(x: Any) -> None:
+    """Add to WORK what the way to the end of the step is higher than one with the velocity there [J]."""
+
+    def body(m: Any) -> None:
+        momentum = inertia(x.I, m + 1) @ motion(x.W, m + 1)
+        more = -0.5 * x.dt[0] * vector(x.gravity).dot(momentum.lin)
+        add_to(x, group_of_body(x, m + 1), WORK, more)
+
+    for_range(x.nv, lambda j: put(x.mean, j, x.ahead[j] - x.y[j]))
+    once(x, velocities, x.mean, x.W)
+    for_range(x.n_bodies - 1, body)
 
 
 def _to_no_restitution(x: Any) -> None:
@@ -134,7 +149,9 @@ def _to_no_restitution(x: Any) -> None:
     def keep(c: Any) -> None:
         write_row(x.c_bounced, c, all_of(c))
         limited = bounces(x, c) & (x.by_group[x.c_group[c], SHARE] < 1.0)
-        x.c_aim[c, 2] = where(limited, 0.0, x.c_aim[c, 2])
+        k = where(limited, x.c_of[c], 0)
+        x.c_aim[c, 2] = where(limited, minimum(-x.contact_gap[k], 0.0) / x.dt[0], x.c_aim[c, 2])
+        x.contact_back[k] = where(limited, 0.0, x.contact_back[k])
 
     def from_zero(c: Any) -> None:
         write_row(x.c_bounced, c, [x.c_bounced[c, k] - now for k, now in enumerate(all_of(c))])

@@ -339,7 +339,7 @@ FORCE_MEMORY = (
     whole("bristle_feature", "n_contacts", role="inout"),
     # how far it is bent, in world axes [m]; impulse of turning friction along the axes of the contact [N m s]
     real("bristle", "n_contacts", 6, role="inout"),
-    # impulse along n [N s]; 0: it bounced and leaves; below 0: what its landing took of its speed [m/s]
+    # impulse along n [N s]; 0: it bounced and leaves
     real("bristle_normal", "n_contacts", role="inout"),
     real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
@@ -355,8 +355,8 @@ FORCE_MEMORY = (
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that
-    real("contact_taken", "n_contacts", role="work"),  # what its landing took of its speed of approach [m/s]
-    real("contact_arrives", "n_contacts", role="work"),  # speed with which it lands to bounce later, else 0
+    real("contact_back", "n_contacts", role="work"),  # velocity after the step at which a bounce aims [m/s]
+    real("contact_time", "n_contacts", role="work"),  # when a bounce arrives at the surface, after the kick [s]
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )
 """What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, bounce, rigid, weight
+from robokit.contact.constraints.contacts import RIGID, above, bounce, rigid, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -39,6 +39,7 @@ from robokit.contact.groups import (
     HITS,
     LEAST,
     MOST_OF_ALL,
+    SOONEST,
     add_to,
     each_group,
     group_of_body,
@@ -48,7 +49,7 @@ from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, while_loop
-from robokit.spatial.scalars import maximum, sqrt, where
+from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
 AT_ONCE = 0.5
 """Share of the fastest approach beyond which contacts bounce at once. Two balls that come together may
@@ -125,7 +126,7 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
     x.span[0] = 0.0
     for_range(x.nv, begins)
     once(x, see, x.v, x.c_u)
-    each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6))
+    each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6 + [math.inf]))
     for_range(x.n_bodies, moves)
     for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], FIRST, where(bounces(x, i), 1.0, 0.0)))
     _, hits = while_loop(lambda k, hits: (hits > 0.0) & (k < MOST), turn, 0, 1.0, most=MOST)
@@ -181,20 +182,20 @@ def _choose(x: Any, k: Any) -> Any:
 
     for_range(x.n_of[0], approach)
     each_group(x, choose)
-    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
+    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i, k)))
     return each_group(x, note, 0.0)
 
 
 def speed(x: Any, i: Any, k: Any) -> Any:
-    """Speed at which a contact approaches to bounce in turn k; 0 of others. Leaves it and its aim in c_du."""
+    """Speed at which a contact approaches to bounce in turn k; 0 of others. Leaves it, its aim and when in c_du."""
 
-    def look() -> tuple[Any, Any]:
+    def look() -> tuple[Any, ...]:
         c = x.c_of[i]
-        u = x.c_u[i, 2] - where(k > 0, 0.0, x.contact_taken[c])
-        _, one, back, _ = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i])
-        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c)
+        u = x.c_u[i, 2]
+        _, one, _, back, at = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i])
+        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c), at
 
-    x.c_du[i, 0], x.c_du[i, 1] = cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0))
+    write_row(x.c_du, i, cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0, 0.0)))
     return x.c_du[i, 0]
 
 
@@ -203,15 +204,17 @@ def hits_now(x: Any, i: Any) -> Any:
     return x.c_du[i, 0] > x.by_group[x.c_group[i], LEAST]
 
 
-def hit(x: Any, i: Any) -> Any:
-    """1.0 where a constraint is that of a contact that bounces in a turn, whose law it is given; else 0."""
+def hit(x: Any, i: Any, k: Any) -> Any:
+    """1.0 where a constraint is that of a contact that bounces in turn k, whose law it is given; else 0."""
     one = hits_now(x, i)
-    for k in range(2):
-        x.c_R[i, k] = where(x.c_kind[i] == LINE, x.c_R[i, k], math.inf)
+    for m in range(2):
+        x.c_R[i, m] = where(x.c_kind[i] == LINE, x.c_R[i, m], math.inf)
 
     def of_contact() -> None:
-        c = x.c_of[i]
-        x.contact_bounces[c], x.contact_arrives[c] = 1, 0.0
+        c, g, at = x.c_of[i], x.c_group[i], x.c_du[i, 2]
+        soonest = x.by_group[g, SOONEST]
+        x.contact_bounces[c], x.contact_time[c] = 1, where(k > 0, maximum(at, soonest), at)
+        x.by_group[g, SOONEST] = where(k > 0, soonest, minimum(at, soonest))
         x.c_R[i, 1], x.c_aim[i, 2] = rigid() * x.c_w[i], x.c_du[i, 1]
         x.c_passed[i, 1] = x.c_passed[i, 1] * x.pair_restitution[x.contact_pair[c]]
 
@@ -224,9 +227,12 @@ def _aim(x: Any) -> None:
 
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
-        lifts = x.dt[0] * once(x, weight, where(one, x.c_of[i], 0))
-        left = rigid() * x.c_w[i] * x.c_passed[i, 0]
-        x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0) + left, x.c_bounced[i, 2])
+        c, dt = where(one, x.c_of[i], 0), x.dt[0]
+        g, at, left = once(x, weight, c), x.contact_time[c], rigid() * x.c_w[i] * x.c_passed[i, 0]
+        back, share = maximum(x.c_u[i, 2] - dt * g, 0.0), (dt - at) / dt
+        way = share * (maximum(back - 0.5 * g * at, 0.0) + left) - above(x, c) / dt
+        x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
+        x.contact_back[c] = where(one, back + left, x.contact_back[c])
         for k in range(2):
             x.c_R[i, k] = where(one, rigid() * x.c_w[i], x.c_bounced[i, k])
         cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), nothing)

@@ -75,13 +75,13 @@ def note_landings(x: Any) -> Any:
 
 
 def lands(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that the first solution has stopped at the surface, from a fall."""
+    """Whether a constraint is a contact that arrives at the surface, from a fall, and stops or bounces."""
 
     def contact() -> Any:
         k = x.c_of[c]
         fast = x.pair_impact[0] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[0]
-        rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-        return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
+        rests = fast & (x.contact_bounces[k] == 0) & (x.c_aim[c, 2] < x.contact_rolls[k, 2])
+        return (rests | (x.contact_bounces[k] > 0)) & (x.c_g[c, 2] > 0.0)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
@@ -137,11 +137,12 @@ def strike(x: Any, c: Any) -> None:
     kept, friction = smooth(x, c), x.c_kind[c] == FRICTION
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
-    stops_it = touches & (x.contact_bounces[k_c] < 1)
+    bounces = x.contact_bounces[k_c] > 0
     moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
     still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
+    still[2] = where(bounces, x.contact_back[k_c], still[2])
     for k, aim in enumerate(still):
-        x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
+        x.c_aim[c, k] = where(touches, aim, x.c_aim[c, k])
     no_part = kept | (friction & ~touches)
     for k in range(2):
         R = where(no_part, math.inf, x.c_R[c, k])

@@ -23,17 +23,17 @@ bodies of the mobility w the equation of motion has the solution v, which implic
 
 It acts along the tangents, too.
 
-With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three.
-Heights count: had it fallen on to the surface and come back up to h, where it is in the middle of the step,
-its speed there would be s,
+With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three. It
+falls on to the surface, arrives there the time t after the kick at the speed S, and rises from there for what
+is left of the step, T = dt - t, or leaves at its end, T = 0, where it would be back by then:
 
-    s^2 = r^2 (s0^2 + 2 g h) - 2 g h,    h = phi - g dt^2/8,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
+    h = phi - g dt^2/8,  s0 = -u_n + g dt/2,  S^2 = s0^2 + 2 g h,  t = 2 h / (s0 + S),  s = r S
+    on the way: aim_n = (s T - g T^2/2 - h) / dt        after it: aim_n = s - g (T - dt/2)
 
-for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
-would not reach the surface in the step falls on, and feels nothing before it does. What would, but not come
-back up to h, lands there, and bounces in the next step, as if it came with the speed that the landing took.
-The spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of
-a gap of 0.
+(landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
+what falls is h above the surface where the kick has it at phi; g is what gravity does to the gap. What does
+not reach the surface in the step falls on, and feels nothing before it does. The spring adds nothing to the
+speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -118,9 +118,8 @@ def _feature(x: Any, m: Any) -> Any:
 def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, stays: Any) -> None:
     """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
 
-    N < 0 is what a landing took of its speed. ``turning``: impulse of its turning friction in the last step
-    [N m s]. ``leaves``: whether it has bounced, and is on its way out. ``stays``: whether its bodies
-    touched before.
+    ``turning``: impulse of its turning friction in the last step [N m s]. ``leaves``: whether it has bounced,
+    and is on its way out. ``stays``: whether its bodies touched before.
     """
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
@@ -139,11 +138,10 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     # the spring takes of it in a step: what rolls or rocks meets the ground anew in every step.
     more = impact(x.pair_impact[0] * hit**2, w * dt * x.pair_damping[0], w * dt)[0]
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
-    N, taken = maximum(N, 0.0), maximum(-N, 0.0)
-    falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
+    falls, bounces, way, back, at = once(x, bounce, c, u, N * w)
     # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
-    spin, way = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
-    moves = Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+    spin, belt = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
+    moves = Vector3(axes[0].dot(belt), axes[1].dot(belt), axes[2].dot(spin))
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
         x.contact_bristle[c, i] = bent[i]
@@ -152,7 +150,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
-    x.contact_taken[c], x.contact_arrives[c] = taken, arrives
+    x.contact_back[c], x.contact_time[c] = back, at
     x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = moves + Vector3(*(t.dot(rolls) for t in axes))
@@ -166,7 +164,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         (a, b),
         E,
         (R[0], R[1]),
-        Vector3(aim[0], aim[1], where(falls | (bounces > 0.5), back, spring)),
+        Vector3(aim[0], aim[1], where(falls | (bounces > 0.5), way, spring)),
         w,
         x.pair_friction[pair],
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
@@ -203,24 +201,35 @@ def weight(x: Any, c: Any) -> Scalar:
     return where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
 
 
-def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar]:
-    """(whether a contact falls on, 1.0 where it bounces, the speed of either, that of one that lands or 0).
+def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar, Scalar]:
+    """(whether a contact falls on, 1.0 where it bounces, its aims on the way and after it, and when).
 
-    ``c``: the contact; ``u``: speed along the normal before, with what a landing took of it; ``load``: speed
-    that the contact has given its bodies in the last step.
+    ``c``: the contact; ``u``: speed along the normal before [m/s]; ``load``: speed that the contact has given
+    its bodies in the last step [m/s]. When: how long after the kick it arrives at the surface [s].
     """
-    phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
-    gravity = vector(x.gravity, 0)
+    dt, share, gravity = x.dt[0], x.pair_restitution[x.contact_pair[c]], vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    g = once(x, weight, c)
-    arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
-    square = share * share * (arrives * arrives + lifts) - lifts
-    fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + rigid()) * dt * u < 0.0, square > 0.0
-    back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, minimum(2.0 * u, -phi / dt))
-    lands = where(
-        fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
-    )
-    return fast & ~reached, where(fast & reached & returns, 1.0, 0.0), back, lands
+    at, arrives = arrival(x, c, u)
+    fast, reached = (share > 0.0) & (u < -slow), at < dt
+    back, g = share * arrives, once(x, weight, c)
+    left = where(2.0 * back < g * (dt - at), 0.0, dt - at)
+    way = (left * (back - 0.5 * g * left) - above(x, c)) / dt
+    falls = minimum(2.0 * u, -x.contact_gap[c] / dt)
+    bounces = where(fast & reached, 1.0, 0.0)
+    return fast & ~reached, bounces, where(reached, way, falls), back - g * (left - 0.5 * dt), at
+
+
+def above(x: Any, c: Any) -> Scalar:
+    """How far above the surface a contact is, on its way between kicks; 0 where it overlaps [m]."""
+    return maximum(x.contact_gap[c] - 0.125 * once(x, weight, c) * x.dt[0] ** 2, 0.0)
+
+
+def arrival(x: Any, c: Any, u: Scalar) -> tuple[Scalar, Scalar]:
+    """How long after the kick a contact of speed u < 0 before is at the surface [s], and its speed there."""
+    g, h = once(x, weight, c), above(x, c)
+    begins = maximum(0.5 * x.dt[0] * g - u, smallest())
+    ends = sqrt(begins * begins + 2.0 * g * h)
+    return 2.0 * h / (begins + ends), ends
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
@@ -239,8 +248,7 @@ def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3
 def remember(x: Any) -> None:
     """The bristles of the contacts that pressed: pair, feature, bristle, normal and turning impulse.
 
-    The second last of a contact that leaves after a bounce is 0, that of one that landed the speed taken,
-    below 0.
+    The second last of a contact that leaves after a bounce is 0.
     """
 
     def contact(c: Any, at: Any) -> Any:
@@ -249,7 +257,6 @@ def remember(x: Any) -> None:
         N = where(bounced, 0.0, x.c_g[i, 2])
         leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
-        memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         pair = x.contact_pair[c]
         _, k_t, _ = stiffnesses(x)
         e = _bent(x, c, i, N / (dt * k_t))
@@ -260,7 +267,7 @@ def remember(x: Any) -> None:
 
         def keep() -> None:
             x.bristle_pair[at], x.bristle_feature[at] = pair, x.contact_feature[c]
-            x.bristle_normal[at] = memory
+            x.bristle_normal[at] = N
             write_row(x.bristle, at, e)
             cond(x.pair_torsion[pair] + x.pair_rolling[pair] > 0.0, turning, lambda: None)
 
