@@ -356,7 +356,6 @@ FORCE_MEMORY = (
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that
     real("contact_back", "n_contacts", role="work"),  # velocity after the step at which a bounce aims [m/s]
-    real("contact_time", "n_contacts", role="work"),  # when a bounce arrives at the surface, after the kick [s]
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )
 """What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""
@@ -443,8 +442,8 @@ SOLVER = (
     real("r_error", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
-    real("c_passed", "n_constraints", 2, role="work"),  # impulse along the normal in all turns of impacts
-    # [N s]; product of the restitutions of its bounces in them
+    real("c_passed", "n_constraints", 4, role="work"),  # impulse along the normal in all turns of impacts
+    # [N s]; product of the restitutions of its bounces in them; how far above the surface it is [m], and when [s]
     real("passed", 3, role="work"),  # the first three of all turns of impacts (impacts.py)
 )
 

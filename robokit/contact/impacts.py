@@ -39,7 +39,7 @@ from robokit.contact.groups import (
     HITS,
     LEAST,
     MOST_OF_ALL,
-    SOONEST,
+    WHEN,
     add_to,
     each_group,
     group_of_body,
@@ -84,7 +84,8 @@ def pass_on(
 def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
-        write_row(x.c_passed, i, (0.0, 1.0))
+        k = where(x.c_kind[i] == FRICTION, x.c_of[i], 0)
+        write_row(x.c_passed, i, (0.0, 1.0, once(x, above, k), 0.0))
 
     def keep_row(i: Any) -> None:
         write_row(x.r_first, i, [x.r_R[i], x.r_aim[i]])
@@ -126,7 +127,7 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
     x.span[0] = 0.0
     for_range(x.nv, begins)
     once(x, see, x.v, x.c_u)
-    each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6 + [math.inf]))
+    each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6))
     for_range(x.n_bodies, moves)
     for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], FIRST, where(bounces(x, i), 1.0, 0.0)))
     _, hits = while_loop(lambda k, hits: (hits > 0.0) & (k < MOST), turn, 0, 1.0, most=MOST)
@@ -164,15 +165,26 @@ def _choose(x: Any, k: Any) -> Any:
     """The contacts that bounce in turn k get their laws; how many there are in all groups."""
 
     def approach(i: Any) -> None:
-        g, u = x.c_group[i], speed(x, i, k)
+        g, u = x.c_group[i], speed(x, i)
         x.by_group[g, FASTEST] = maximum(x.by_group[g, FASTEST], u)
 
     def choose(p: Any) -> None:
         fastest = x.by_group[p, FASTEST]
         most = maximum(x.by_group[p, MOST_OF_ALL], fastest)
         least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
-        for column, number in ((FASTEST, 0.0), (MOST_OF_ALL, most), (LEAST, least), (HITS, 0.0)):
+        for column, number in (
+            (FASTEST, 0.0),
+            (MOST_OF_ALL, most),
+            (LEAST, least),
+            (HITS, 0.0),
+            (WHEN, math.inf),
+        ):
             x.by_group[p, column] = number
+
+    def when(i: Any) -> None:
+        g = x.c_group[i]
+        soonest = minimum(x.by_group[g, WHEN], x.c_du[i, 2])
+        x.by_group[g, WHEN] = where(hits_now(x, i), soonest, x.by_group[g, WHEN])
 
     def note(p: Any, hits: Any) -> Any:
         own = x.by_group[p, HITS]
@@ -182,17 +194,18 @@ def _choose(x: Any, k: Any) -> Any:
 
     for_range(x.n_of[0], approach)
     each_group(x, choose)
-    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i, k)))
+    for_range(x.n_of[0], when)
+    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
     return each_group(x, note, 0.0)
 
 
-def speed(x: Any, i: Any, k: Any) -> Any:
-    """Speed at which a contact approaches to bounce in turn k; 0 of others. Leaves it, its aim and when in c_du."""
+def speed(x: Any, i: Any) -> Any:
+    """Speed at which a contact approaches to bounce in a turn; 0 of others. Leaves it, its aim and when in c_du."""
 
     def look() -> tuple[Any, ...]:
         c = x.c_of[i]
-        u = x.c_u[i, 2]
-        _, one, _, back, at = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i])
+        u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
+        _, one, _, back, at = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i], gap, since)
         return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c), at
 
     write_row(x.c_du, i, cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0, 0.0)))
@@ -204,22 +217,34 @@ def hits_now(x: Any, i: Any) -> Any:
     return x.c_du[i, 0] > x.by_group[x.c_group[i], LEAST]
 
 
-def hit(x: Any, i: Any, k: Any) -> Any:
-    """1.0 where a constraint is that of a contact that bounces in turn k, whose law it is given; else 0."""
+def hit(x: Any, i: Any) -> Any:
+    """1.0 where a constraint is that of a contact that bounces in a turn, whose law it is given; else 0."""
     one = hits_now(x, i)
     for m in range(2):
         x.c_R[i, m] = where(x.c_kind[i] == LINE, x.c_R[i, m], math.inf)
 
     def of_contact() -> None:
-        c, g, at = x.c_of[i], x.c_group[i], x.c_du[i, 2]
-        soonest = x.by_group[g, SOONEST]
-        x.contact_bounces[c], x.contact_time[c] = 1, where(k > 0, maximum(at, soonest), at)
-        x.by_group[g, SOONEST] = where(k > 0, soonest, minimum(at, soonest))
+        c = x.c_of[i]
+        x.contact_bounces[c] = 1
+        x.c_passed[i, 2], x.c_passed[i, 3] = 0.0, x.c_du[i, 2]
         x.c_R[i, 1], x.c_aim[i, 2] = rigid() * x.c_w[i], x.c_du[i, 1]
         x.c_passed[i, 1] = x.c_passed[i, 1] * x.pair_restitution[x.contact_pair[c]]
 
-    cond(one, of_contact, nothing)
+    cond(one, of_contact, lambda: _goes_on(x, i))
     return where(one, 1.0, 0.0)
+
+
+def _goes_on(x: Any, i: Any) -> None:
+    """How far above the surface a contact is that bounces not in this turn, where another one does."""
+
+    def contact() -> None:
+        u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
+        now = x.by_group[x.c_group[i], WHEN]
+        t = where(now < math.inf, maximum(now - since, 0.0), 0.0)
+        x.c_passed[i, 2] = maximum(gap + t * (u - once(x, weight, x.c_of[i]) * (0.5 * (x.dt[0] + t) + since)), 0.0)
+        x.c_passed[i, 3] = since + t
+
+    cond(x.c_kind[i] == FRICTION, contact, nothing)
 
 
 def _aim(x: Any) -> None:
@@ -228,9 +253,11 @@ def _aim(x: Any) -> None:
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
         c, dt = where(one, x.c_of[i], 0), x.dt[0]
-        g, at, left = once(x, weight, c), x.contact_time[c], rigid() * x.c_w[i] * x.c_passed[i, 0]
-        back, share = maximum(x.c_u[i, 2] - dt * g, 0.0), (dt - at) / dt
-        way = share * (maximum(back - 0.5 * g * at, 0.0) + left) - above(x, c) / dt
+        g, left = once(x, weight, c), rigid() * x.c_w[i] * x.c_passed[i, 0]
+        gap, since = x.c_passed[i, 2], x.c_passed[i, 3]
+        back, rest = maximum(x.c_u[i, 2] - dt * g, 0.0), dt - since
+        rises = maximum(gap + rest * (x.c_u[i, 2] - g * (dt + 0.5 * since)), 0.0)
+        way = (rises + rest * left - above(x, c)) / dt
         x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
         x.contact_back[c] = where(one, back + left, x.contact_back[c])
         for k in range(2):

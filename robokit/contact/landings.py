@@ -156,10 +156,14 @@ def smooth(x: Any, c: Any) -> Any:
 
 
 def touches_now(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
+    """Whether a constraint is a contact that takes part in impacts: it presses, its gap is closed, or an impact
+    is passed on to it.
+    """
 
     def contact() -> Any:
-        return (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[x.c_of[c], 2])
+        k = x.c_of[c]
+        closed = (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[k, 2])
+        return closed | (x.contact_bounces[k] > 1)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 

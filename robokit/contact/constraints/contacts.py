@@ -138,7 +138,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     # the spring takes of it in a step: what rolls or rocks meets the ground anew in every step.
     more = impact(x.pair_impact[0] * hit**2, w * dt * x.pair_damping[0], w * dt)[0]
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
-    falls, bounces, way, back, at = once(x, bounce, c, u, N * w)
+    falls, bounces, way, back, _ = once(x, bounce, c, u, N * w, once(x, above, c))
     # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
     spin, belt = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
     moves = Vector3(axes[0].dot(belt), axes[1].dot(belt), axes[2].dot(spin))
@@ -150,7 +150,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
-    x.contact_back[c], x.contact_time[c] = back, at
+    x.contact_back[c] = back
     x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = moves + Vector3(*(t.dot(rolls) for t in axes))
@@ -201,35 +201,31 @@ def weight(x: Any, c: Any) -> Scalar:
     return where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
 
 
-def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar, Scalar]:
+def bounce(
+    x: Any, c: Any, u: Scalar, load: Scalar, gap: Scalar, since: Any = 0.0
+) -> tuple[Any, Scalar, Scalar, Scalar, Scalar]:
     """(whether a contact falls on, 1.0 where it bounces, its aims on the way and after it, and when).
 
     ``c``: the contact; ``u``: speed along the normal before [m/s]; ``load``: speed that the contact has given
-    its bodies in the last step [m/s]. When: how long after the kick it arrives at the surface [s].
+    its bodies in the last step [m/s]; ``gap``: how far above the surface it is [m], ``since`` after the kick
+    [s]. When: how long after the kick it arrives at the surface [s].
     """
     dt, share, gravity = x.dt[0], x.pair_restitution[x.contact_pair[c]], vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    at, arrives = arrival(x, c, u)
+    g = once(x, weight, c)
+    begins = maximum(g * (0.5 * dt + since) - u, smallest())
+    arrives = sqrt(begins * begins + 2.0 * g * gap)
+    at, back = since + 2.0 * gap / (begins + arrives), share * arrives
     fast, reached = (share > 0.0) & (u < -slow), at < dt
-    back, g = share * arrives, once(x, weight, c)
     left = where(2.0 * back < g * (dt - at), 0.0, dt - at)
-    way = (left * (back - 0.5 * g * left) - above(x, c)) / dt
-    falls = minimum(2.0 * u, -x.contact_gap[c] / dt)
+    way = where(reached, (left * (back - 0.5 * g * left) - gap) / dt, minimum(2.0 * u, -x.contact_gap[c] / dt))
     bounces = where(fast & reached, 1.0, 0.0)
-    return fast & ~reached, bounces, where(reached, way, falls), back - g * (left - 0.5 * dt), at
+    return fast & ~reached, bounces, way, back - g * (left - 0.5 * dt), at
 
 
 def above(x: Any, c: Any) -> Scalar:
-    """How far above the surface a contact is, on its way between kicks; 0 where it overlaps [m]."""
+    """How far above the surface a contact is at the kick, on its way between kicks; 0 where it overlaps [m]."""
     return maximum(x.contact_gap[c] - 0.125 * once(x, weight, c) * x.dt[0] ** 2, 0.0)
-
-
-def arrival(x: Any, c: Any, u: Scalar) -> tuple[Scalar, Scalar]:
-    """How long after the kick a contact of speed u < 0 before is at the surface [s], and its speed there."""
-    g, h = once(x, weight, c), above(x, c)
-    begins = maximum(0.5 * x.dt[0] * g - u, smallest())
-    ends = sqrt(begins * begins + 2.0 * g * h)
-    return 2.0 * h / (begins + ends), ends
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
