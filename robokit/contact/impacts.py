@@ -255,8 +255,9 @@ def _aim(x: Any) -> None:
         c, dt = where(one, x.c_of[i], 0), x.dt[0]
         g, left = once(x, weight, c), rigid() * x.c_w[i] * x.c_passed[i, 0]
         gap, since = x.c_passed[i, 2], x.c_passed[i, 3]
-        back, rest = maximum(x.c_u[i, 2] - dt * g, 0.0), dt - since
-        rises = maximum(gap + rest * (x.c_u[i, 2] - g * (dt + 0.5 * since)), 0.0)
+        back, rest = x.c_u[i, 2] - dt * g, dt - since
+        rises = maximum(gap + rest * (back - 0.5 * g * since), 0.0)
+        back = where(rises > 0.0, back, maximum(back, 0.0))
         way = (rises + rest * left - above(x, c)) / dt
         x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
         x.contact_back[c] = where(one, back + left, x.contact_back[c])
