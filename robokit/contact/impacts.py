@@ -29,8 +29,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from robokit.contact import solver
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, above, bounce, rigid, weight
+from robokit.contact.constraints.contacts import RIGID, above, bounce, fast, rigid
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -68,6 +69,40 @@ SEEN = 1e-10  # share of the bodies' speeds that this one is at least: by roundi
 MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond, a step counts as not settled
 
 
+def arrive(x: Any) -> None:
+    """The laws of contacts that bounce: when they arrive is known from a step without bounces."""
+
+    def falls(i: Any) -> None:
+        def contact() -> None:
+            c = x.c_of[i]
+            x.contact_fall[c] = (x.contact_fall[c] - x.c_u[i, 2]) / x.dt[0]
+            cond(x.contact_bounces[c] > 0, lambda: one(c, x.contact_fall[c] * x.dt[0] + x.c_u[i, 2]), nothing)
+
+        def one(c: Any, u: Any) -> None:
+            at, way, back = once(x, bounce, c, u, once(x, above, c))
+            reached = at < math.inf
+            x.contact_bounces[c] = where(reached, 1, -1)
+            x.contact_back[c] = back
+            x.c_aim[i, 2] = where(reached, way, x.c_aim[i, 2])
+
+        cond(x.c_kind[i] == FRICTION, contact, nothing)
+
+    def dof(j: Any) -> None:
+        x.v0[j], x.guess[j] = x.v[j], x.y_bounced[j]
+
+    def _arrive() -> None:
+        _solve(x)
+        for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
+        for_range(x.n_of[0], falls)
+        cond(x.n_of[3] > 0, lambda: once(x, solver.hold, 1.0), nothing)
+        pass_on(x)
+        for_range(x.nv, dof)
+
+    for k in range(3):
+        x.passed[k] = 0.0
+    cond(x.n_of[2] > 0, _arrive, nothing)
+
+
 def pass_on(
     x: Any, begun: Callable[[], None] = nothing, found: Callable[[Any], None] = lambda _: None
 ) -> None:
@@ -76,8 +111,6 @@ def pass_on(
     ``begun()``, ``found(again)``: called where a turn has given contacts their aims, and after each
     solution.
     """
-    for k in range(3):
-        x.passed[k] = 0.0
     cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x, begun, found), nothing)
 
 
@@ -205,8 +238,9 @@ def speed(x: Any, i: Any) -> Any:
     def look() -> tuple[Any, ...]:
         c = x.c_of[i]
         u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
-        _, one, _, back, at = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i], gap, since)
-        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c), at
+        at, _, back = once(x, bounce, c, u, gap, since)
+        one = once(x, fast, c, u, x.c_last[i, 2] * x.c_w[i]) & (at < math.inf) & (x.c_passed[i, 1] >= LEFT)
+        return where(one, -u, 0.0), back + x.dt[0] * x.contact_fall[c], at
 
     write_row(x.c_du, i, cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0, 0.0)))
     return x.c_du[i, 0]
@@ -241,7 +275,7 @@ def _goes_on(x: Any, i: Any) -> None:
         u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
         now = x.by_group[x.c_group[i], WHEN]
         t = where(now < math.inf, maximum(now - since, 0.0), 0.0)
-        x.c_passed[i, 2] = maximum(gap + t * (u - once(x, weight, x.c_of[i]) * (0.5 * (x.dt[0] + t) + since)), 0.0)
+        x.c_passed[i, 2] = maximum(gap + t * (u - x.contact_fall[x.c_of[i]] * (0.5 * (x.dt[0] + t) + since)), 0.0)
         x.c_passed[i, 3] = since + t
 
     cond(x.c_kind[i] == FRICTION, contact, nothing)
@@ -253,7 +287,7 @@ def _aim(x: Any) -> None:
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
         c, dt = where(one, x.c_of[i], 0), x.dt[0]
-        g, left = once(x, weight, c), rigid() * x.c_w[i] * x.c_passed[i, 0]
+        g, left = x.contact_fall[c], rigid() * x.c_w[i] * x.c_passed[i, 0]
         gap, since = x.c_passed[i, 2], x.c_passed[i, 3]
         back, rest = x.c_u[i, 2] - dt * g, dt - since
         rises = maximum(gap + rest * (back - 0.5 * g * since), 0.0)

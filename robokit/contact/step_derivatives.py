@@ -232,7 +232,7 @@ FROM_STEP = """
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
-    contact_bounces contact_back contact_bristle spring_state held
+    contact_bounces contact_fall contact_back contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 

@@ -31,9 +31,9 @@ is left of the step, T = dt - t, or leaves at its end, T = 0, where it would be 
     on the way: aim_n = (s T - g T^2/2 - h) / dt        after it: aim_n = s - g (T - dt/2)
 
 (landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
-what falls is h above the surface where the kick has it at phi; g is what gravity does to the gap. What does
-not reach the surface in the step falls on, and feels nothing before it does. The spring adds nothing to the
-speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
+what falls is h above the surface where the kick has it at phi; g is how fast it falls on in a step without
+bounces (impacts.py). What does not arrive in the step feels nothing before it does. The spring adds nothing to
+the speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -41,6 +41,7 @@ Cost: O(contacts), about 200 operations each.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from robokit.collision.fields import CYLINDER
@@ -138,7 +139,8 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     # the spring takes of it in a step: what rolls or rocks meets the ground anew in every step.
     more = impact(x.pair_impact[0] * hit**2, w * dt * x.pair_damping[0], w * dt)[0]
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
-    falls, bounces, way, back, _ = once(x, bounce, c, u, N * w, once(x, above, c))
+    falls, far = once(x, fast, c, u, N * w), minimum(2.0 * u, -x.contact_gap[c] / dt)
+    may_bounce, bounces = falls & (far < -x.contact_gap[c] / dt), where(falls, 1.0, 0.0)
     # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
     spin, belt = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
     moves = Vector3(axes[0].dot(belt), axes[1].dot(belt), axes[2].dot(spin))
@@ -149,14 +151,14 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         x.contact_surface[c, i] = s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
-    x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
-    x.contact_back[c] = back
-    x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
+    x.contact_bounces[c] = where(may_bounce, 1, where(leaves | falls, -1, 0))
+    x.contact_fall[c] = u
+    x.n_of[2] = x.n_of[2] + where(may_bounce, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = moves + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
-    R = [where(bounces > 0.5, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
+    R = [where(falls, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
         FRICTION,
@@ -164,7 +166,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         (a, b),
         E,
         (R[0], R[1]),
-        Vector3(aim[0], aim[1], where(falls | (bounces > 0.5), way, spring)),
+        Vector3(aim[0], aim[1], where(falls, far, spring)),
         w,
         x.pair_friction[pair],
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
@@ -201,31 +203,38 @@ def weight(x: Any, c: Any) -> Scalar:
     return where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
 
 
-def bounce(
-    x: Any, c: Any, u: Scalar, load: Scalar, gap: Scalar, since: Any = 0.0
-) -> tuple[Any, Scalar, Scalar, Scalar, Scalar]:
-    """(whether a contact falls on, 1.0 where it bounces, its aims on the way and after it, and when).
+def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
+    """Whether a contact of the speed u [m/s] bounces when it arrives.
 
-    ``c``: the contact; ``u``: speed along the normal before [m/s]; ``load``: speed that the contact has given
-    its bodies in the last step [m/s]; ``gap``: how far above the surface it is [m], ``since`` after the kick
-    [s]. When: how long after the kick it arrives at the surface [s].
+    ``load``: speed that it has given its bodies in the last step [m/s].
     """
-    dt, share, gravity = x.dt[0], x.pair_restitution[x.contact_pair[c]], vector(x.gravity, 0)
-    slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    g = once(x, weight, c)
+    gravity = vector(x.gravity, 0)
+    slow = SHORT * (x.dt[0] * sqrt(gravity.dot(gravity)) + load)
+    return (x.pair_restitution[x.contact_pair[c]] > 0.0) & (u < -slow)
+
+
+def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar, Scalar]:
+    """How long after the kick a contact arrives at the surface [s], and where it bounces then: its aims on the
+    way and after it [m/s].
+
+    ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
+    [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step.
+    """
+    dt, g = x.dt[0], x.contact_fall[c]
     begins = maximum(g * (0.5 * dt + since) - u, smallest())
-    arrives = sqrt(begins * begins + 2.0 * g * gap)
-    at, back = since + 2.0 * gap / (begins + arrives), share * arrives
-    fast, reached = (share > 0.0) & (u < -slow), at < dt
+    square = begins * begins + 2.0 * g * gap
+    arrives = sqrt(maximum(square, 0.0))
+    at = since + 2.0 * gap / (begins + arrives)
+    back = x.pair_restitution[x.contact_pair[c]] * arrives
     left = where(2.0 * back < g * (dt - at), 0.0, dt - at)
-    way = where(reached, (left * (back - 0.5 * g * left) - gap) / dt, minimum(2.0 * u, -x.contact_gap[c] / dt))
-    bounces = where(fast & reached, 1.0, 0.0)
-    return fast & ~reached, bounces, way, back - g * (left - 0.5 * dt), at
+    way = (left * (back - 0.5 * g * left) - gap) / dt
+    at = where((square >= 0.0) & (at < dt), at, math.inf)
+    return at, way, back - g * (left - 0.5 * dt)
 
 
 def above(x: Any, c: Any) -> Scalar:
     """How far above the surface a contact is at the kick, on its way between kicks; 0 where it overlaps [m]."""
-    return maximum(x.contact_gap[c] - 0.125 * once(x, weight, c) * x.dt[0] ** 2, 0.0)
+    return maximum(x.contact_gap[c] - 0.125 * x.contact_fall[c] * x.dt[0] ** 2, 0.0)
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
