@@ -327,8 +327,14 @@ def _land(x: Any) -> None:
         late = late_moment(x, i) - ahead_of(x, i).cross(v_G) * x.dt[0]
         _impulse(late * where(on_ground(x, i), 1.0, 0.0), x.ledger, AT["impulse_nx"])
 
+    def lifted(b: Any, energy: Scalar) -> None:
+        w = x.body_whole[b]
+        free = floats(x, w) & (x.keeps[0] == FREE)  # its centre of mass has a path
+        _gives(x, w, where(free, 0.0, energy))
+
     for_range(x.n_of[0], constraint)
     cond(x.keeps[0] == FREE, lambda: for_range(x.n_of[0], between), nothing)
+    lift(x, lifted)
 
 
 def ahead_of(x: Any, i: Any) -> Vector3:
@@ -653,6 +659,21 @@ def gains(x: Any, w: Any) -> Any:
     Loops put bodies elsewhere than q has them. What they tie has joints, and so motion to take energy from.
     """
     return floats(x, w) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
+
+
+def lift(x: Any, enter: Any) -> None:
+    """Call enter(b, energy) with how much higher the way lifts each body than one with the velocity y [J].
+
+    The work of contacts and joints is what they do with y. What lands or bounces has another way.
+    """
+
+    def body(m: Any) -> None:
+        momentum = inertia(x.I, m + 1) @ motion(x.W, m + 1)
+        enter(m + 1, -0.5 * x.dt[0] * vector(x.gravity).dot(momentum.lin))
+
+    for_range(x.nv, lambda j: put(x.mean, j, x.ahead[j] - x.y[j]))
+    once(x, velocities, x.mean, x.W)
+    for_range(x.n_bodies - 1, body)
 
 
 def _takes(x: Any, w: Any, energy: Scalar) -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import FREE, TOUCHED, gain, gains, touch
+from robokit.contact.accounts import FREE, TOUCHED, gain, gains, lift, touch
 from robokit.contact.fields import FRICTION
 from robokit.contact.groups import (
     AT_HIGH,
@@ -42,10 +42,9 @@ from robokit.contact.groups import (
     each_group,
     group_of_body,
 )
-from robokit.contact.kinematics import velocities
 from robokit.contact.landings import solve_landings
 from robokit.contact.solver import impulses, see
-from robokit.contact.vectors import inertia, motion, nothing, put, vector, write_row
+from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
@@ -115,22 +114,9 @@ def surplus(x: Any) -> None:
     once(x, touch)
     for_range(x.n_of[0], of_constraint)
     for_range(x.nv, of_row)
-    once(x, lift)
+    lift(x, lambda b, more: add_to(x, group_of_body(x, b), WORK, more))
     cond(x.keeps[0] == FREE, beyond_work, nothing)
     each_group(x, all_of_it)
-
-
-def lift(x: Any) -> None:
-    """Add to WORK what the way to the end of the step is higher than one with the velocity there [J]."""
-
-    def body(m: Any) -> None:
-        momentum = inertia(x.I, m + 1) @ motion(x.W, m + 1)
-        more = -0.5 * x.dt[0] * vector(x.gravity).dot(momentum.lin)
-        add_to(x, group_of_body(x, m + 1), WORK, more)
-
-    for_range(x.nv, lambda j: put(x.mean, j, x.ahead[j] - x.y[j]))
-    once(x, velocities, x.mean, x.W)
-    for_range(x.n_bodies - 1, body)
 
 
 def _to_no_restitution(x: Any) -> None:
