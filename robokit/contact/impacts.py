@@ -45,7 +45,7 @@ from robokit.contact.groups import (
     each_group,
     group_of_body,
 )
-from robokit.contact.landings import damps, softness
+from robokit.contact.landings import damps, softness, solve_landings
 from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -171,24 +171,26 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
 def hold(x: Any) -> None:
     """In single precision bounces aim beyond by what their compliance leaves more than in double precision.
 
-    That is known from a first solution; those that were hit one after another aim beyond by all of it.
+    That is known from the step's solutions; those that were hit one after another aim beyond by all of it.
     """
     more = in_precision(0.0, RIGID[1] - RIGID[0])
 
     def beyond(i: Any) -> None:
         one = bounces(x, i) & (x.contact_bounces[where(bounces(x, i), x.c_of[i], 0)] == 1)
-        left = where(one, more * x.c_w[i], 0.0)
-        write_row(x.c_aim, i, [x.c_aim[i, k] + left * x.c_g[i, k] for k in range(3)])
+        left, c = where(one, more * x.c_w[i], 0.0), where(one, x.c_of[i], 0)
+        way = [x.c_g[i, k] + x.c_ahead[i, k] for k in range(3)]
+        write_row(x.c_aim, i, [x.c_aim[i, k] + left * way[k] for k in range(3)])
+        x.contact_back[c] = x.contact_back[c] + left * x.c_g[i, 2]
 
     def again() -> None:
-        _solve(x)
+        _solve(x, solve_landings)
         for_range(x.n_of[0], beyond)
 
     cond((x.n_of[2] > 0) & (more > 0.0), again, nothing)
 
 
-def _solve(x: Any) -> None:
-    once(x, solve)
+def _solve(x: Any, how: Callable[[Any], None] = solve) -> None:
+    once(x, how)
     x.passed[0] = x.passed[0] + x.solved[0]
     for k in (1, 2):
         x.passed[k] = maximum(x.passed[k], x.solved[k])

@@ -50,7 +50,7 @@ from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, in_precision, smallest, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
@@ -59,6 +59,8 @@ TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes sli
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
 would be back after eight steps, and what rests would be taken to bounce."""
+
+SEEN = 1e-10  # share of a step by which a contact may arrive after it: what follows at once is off by rounding
 
 RIGID = 1e-4, 1e-3
 """Compliance of an impact over the mobility of the two bodies, in double and in single precision.
@@ -226,10 +228,10 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
     arrives = sqrt(maximum(square, 0.0))
     at = since + 2.0 * gap / (begins + arrives)
     back = x.pair_restitution[x.contact_pair[c]] * arrives
+    arrived, at = (square >= 0.0) & (at < (1.0 + rounding(SEEN)) * dt), minimum(at, dt)
     left = where(2.0 * back < g * (dt - at), 0.0, dt - at)
     way = (left * (back - 0.5 * g * left) - gap) / dt
-    at = where((square >= 0.0) & (at < dt), at, math.inf)
-    return at, way, back - g * (left - 0.5 * dt)
+    return where(arrived, at, math.inf), way, back - g * (left - 0.5 * dt)
 
 
 def above(x: Any, c: Any) -> Scalar:
