@@ -8,7 +8,7 @@ s at which what bounces make, W, is 0. With the derivatives of each solution by 
 s and W are those of each group of bodies that constraints connect (groups.py); one that is not limited has
 s = 1.
 
-    W = sum over bouncing contacts of g . u - g_n taken / 2, less (y - v) . J^T g / 2
+    W = sum over bouncing contacts of g . u, less (y - v) . J^T g / 2
 
 J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du). In reverse mode, for
 what parameters are worth, W has the weight -(y1 - y0) . (what y is worth) / W_s in each solution.
@@ -139,9 +139,8 @@ def _by_share(x: Any) -> None:
 
 
 def _worth(x: Any, i: Any) -> Vector3:
-    """What the impulse of a bouncing contact is worth in W: its velocity, less half of what landing took."""
-    u = vector(x.c_u_now, i)
-    return Vector3(u.x, u.y, u.z - 0.5 * x.contact_taken[x.c_of[i]])
+    """What the impulse of a bouncing contact is worth in W: its velocity."""
+    return vector(x.c_u_now, i)
 
 
 def _solution(x: Any, k: Any) -> None:

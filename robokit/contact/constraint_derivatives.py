@@ -305,8 +305,8 @@ def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
 
 
 def _arrival(x: Any, i: Any, c: Any) -> Any:
-    """Speed of a contact before the step, with what a landing took of it [m/s]."""
-    return Vector3(*relative(x, i, x.V)).z - x.contact_taken[c]
+    """Speed of a contact before the step [m/s]."""
+    return Vector3(*relative(x, i, x.V)).z
 
 
 def _fall(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any, Any]:

@@ -208,7 +208,8 @@ class LinearSteps:
     def _of_two(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
         """Derivatives of a step of two solutions, else None: something lands fast, or energy limits bounces.
 
-        ``turned``: what its impacts are; ``more``: what else the kernel is given. NaN of both at once.
+        ``turned``: what its impacts are; ``more``: what else the kernel is given. NaN where anything bounces:
+        derivatives of its two solutions are not known.
         """
         x, limited = self.simulation.work, self._is_limited()
         landed = bool(x["landed"][0]) or (limited and not np.array_equal(x["ahead"], x["y"]))
@@ -216,7 +217,7 @@ class LinearSteps:
             return None
         kernel, driven = landed_kernel() if landed else limited_kernel(), int(self.wanted is not None)
         self.found = found = self._apart(kernel, through_motors=driven, **turned, **more)
-        if limited and landed:
+        if landed and self._bounces():
             known = "q_next", "v_next"
             self.found = {name: each if name in known else each * math.nan for name, each in found.items()}
         return self.found["next"]
@@ -224,8 +225,11 @@ class LinearSteps:
     def _is_limited(self) -> bool:
         """Whether energy limits bounces of the step."""
         x = self.simulation.work
-        if not x["n_of"][2] or (x["by_group"][:, SHARE] == 1.0).all():
-            return False
+        return self._bounces() and not (x["by_group"][:, SHARE] == 1.0).all()
+
+    def _bounces(self) -> bool:
+        """Whether anything bounces in the step."""
+        x = self.simulation.work
         bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
         return bool(x["c_g"][bounces, 2].any())
 
