@@ -355,7 +355,9 @@ FORCE_MEMORY = (
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that
-    real("contact_fall", "n_contacts", role="work"),  # acceleration of what bounces towards the surface [m/s^2]
+    real(
+        "contact_fall", "n_contacts", role="work"
+    ),  # acceleration of what bounces towards the surface [m/s^2]
     real("contact_back", "n_contacts", role="work"),  # velocity after the step at which a bounce aims [m/s]
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )

@@ -1,4 +1,7 @@
-"""Impacts that touching contacts pass on: one after another, as if there were tiny gaps between the bodies.
+"""When contacts bounce; impacts that touching ones pass on: one after another, as if there were tiny gaps.
+
+A step without bounces comes first: how it moves a contact on is how it falls on to the surface, and when it
+arrives (constraints/contacts.py).
 
 What a ball hits may touch a third body. At the velocities before the step their contact does not approach,
 and so does not bounce; a spring would take up the impact over several steps, and not give it back. So a step
@@ -11,15 +14,15 @@ restitution,
 in each group (groups.py) those at once of which none is less than half as fast as another, until none
 approaches. H has besides what dampers and motors oppose a change of speed by (landings.py). At e = 1 energy
 and momentum stay. Of touching balls in a row (Newton's cradle) as many fly off as come, and a box that lands
-on four corners stays upright. No turn makes energy: with friction some would (Kane's paradox), and a light
-link between two heavy ones would be passed more of it in each. The contacts that were hit bounce in the step,
-which is solved as ever, with all forces at once: they aim at the velocities that they have after the last
-turn.
+on four corners stays upright. Gaps close from turn to turn, and what is hit has its time. No turn makes
+energy: with friction some would (Kane's paradox), and a light link between two heavy ones would be passed
+more of it in each. The contacts that were hit bounce in the step, which is solved as ever, with all forces at
+once: they aim at the velocities that they have after the last turn, and on the way at where these bring them.
 
 Source: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact, ACM
 Transactions on Graphics 31 (2012).
 Differs: the fastest come first; e < 1 as above.
-Cost: two solutions a turn, of which there is one where impacts make no others. The second removes what the
+Cost: a solution where something may bounce; two a turn, of which there is one where impacts make no others. The second removes what the
 compliance of bounces has left of the first: one body may take part in many turns.
 """
 
@@ -277,7 +280,9 @@ def _goes_on(x: Any, i: Any) -> None:
         u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
         now = x.by_group[x.c_group[i], WHEN]
         t = where(now < math.inf, maximum(now - since, 0.0), 0.0)
-        x.c_passed[i, 2] = maximum(gap + t * (u - x.contact_fall[x.c_of[i]] * (0.5 * (x.dt[0] + t) + since)), 0.0)
+        x.c_passed[i, 2] = maximum(
+            gap + t * (u - x.contact_fall[x.c_of[i]] * (0.5 * (x.dt[0] + t) + since)), 0.0
+        )
         x.c_passed[i, 3] = since + t
 
     cond(x.c_kind[i] == FRICTION, contact, nothing)

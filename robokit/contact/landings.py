@@ -1,4 +1,4 @@
-"""Landings: the whole impact in the velocity, and in the way what is left after the landing.
+"""Landings and bounces: the whole impact in the velocity, and in the way what is left after it.
 
 What lands within a step is aimed at -phi/dt by the step's first solution, which gives the velocity of the way
 from this kick to the next: there it is on the surface. The impulse of that solution is only a part of the
@@ -7,6 +7,9 @@ and what both are worth would depend on when in the step it lands. So a second s
 has the aim 0 for what lands. It gives the velocity after the step, and all impulses.
 
     y1: aim -phi/dt          y2: aim 0          q' = q + dt/2 (2 y1 - y2)
+
+What bounces aims at where it has risen to at the end of the step, and at its velocity there
+(constraints/contacts.py).
 
 It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
 Dampers and motors of joints oppose what the impact changes of their speed u, as far as they take it within

@@ -60,7 +60,9 @@ SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
 would be back after eight steps, and what rests would be taken to bounce."""
 
-SEEN = 1e-10  # share of a step by which a contact may arrive after it: what follows at once is off by rounding
+SEEN = (
+    1e-10  # share of a step by which a contact may arrive after it: what follows at once is off by rounding
+)
 
 RIGID = 1e-4, 1e-3
 """Compliance of an impact over the mobility of the two bodies, in double and in single precision.
