@@ -446,7 +446,8 @@ SOLVER = (
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
     real("c_passed", "n_constraints", 4, role="work"),  # impulse along the normal in all turns of impacts
-    # [N s]; product of the restitutions of its bounces in them; how far above the surface it is [m], and when [s]
+    # [N s]; product of the restitutions of its bounces in them; how far above the surface it is [m], and
+    # when [s]
     real("passed", 3, role="work"),  # the first three of all turns of impacts (impacts.py)
 )
 

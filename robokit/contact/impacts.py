@@ -22,8 +22,8 @@ once: they aim at the velocities that they have after the last turn, and on the 
 Source: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact, ACM
 Transactions on Graphics 31 (2012).
 Differs: the fastest come first; e < 1 as above.
-Cost: a solution where something may bounce; two a turn, of which there is one where impacts make no others. The second removes what the
-compliance of bounces has left of the first: one body may take part in many turns.
+Cost: a solution where something may bounce; two a turn, of which there is one where impacts make no others.
+The second removes what the compliance of bounces has left of the first: one body may take part in many turns.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _choose(x: Any, k: Any) -> Any:
 
 
 def speed(x: Any, i: Any) -> Any:
-    """Speed at which a contact approaches to bounce in a turn; 0 of others. Leaves it, its aim and when in c_du."""
+    """Speed at which a contact approaches to bounce in a turn, else 0. Leaves it, its aim and when in c_du."""
 
     def look() -> tuple[Any, ...]:
         c = x.c_of[i]
@@ -280,9 +280,8 @@ def _goes_on(x: Any, i: Any) -> None:
         u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
         now = x.by_group[x.c_group[i], WHEN]
         t = where(now < math.inf, maximum(now - since, 0.0), 0.0)
-        x.c_passed[i, 2] = maximum(
-            gap + t * (u - x.contact_fall[x.c_of[i]] * (0.5 * (x.dt[0] + t) + since)), 0.0
-        )
+        falls = x.contact_fall[x.c_of[i]] * (0.5 * (x.dt[0] + t) + since)
+        x.c_passed[i, 2] = maximum(gap + t * (u - falls), 0.0)
         x.c_passed[i, 3] = since + t
 
     cond(x.c_kind[i] == FRICTION, contact, nothing)

@@ -32,8 +32,8 @@ is left of the step, T = dt - t, or leaves at its end, T = 0, where it would be 
 
 (landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
 what falls is h above the surface where the kick has it at phi; g is how fast it falls on in a step without
-bounces (impacts.py). What does not arrive in the step feels nothing before it does. The spring adds nothing to
-the speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
+bounces (impacts.py). What does not arrive in the step feels nothing before it does. The spring adds nothing
+to the speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -218,8 +218,7 @@ def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
 
 
 def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar, Scalar]:
-    """How long after the kick a contact arrives at the surface [s], and where it bounces then: its aims on the
-    way and after it [m/s].
+    """How long after the kick a contact arrives [s], and its aims on the way and after it [m/s].
 
     ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
     [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step.
@@ -237,7 +236,7 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
 
 
 def above(x: Any, c: Any) -> Scalar:
-    """How far above the surface a contact is at the kick, on its way between kicks; 0 where it overlaps [m]."""
+    """How far above the surface a contact is at the kick, on its way; 0 where it overlaps [m]."""
     return maximum(x.contact_gap[c] - 0.125 * x.contact_fall[c] * x.dt[0] ** 2, 0.0)
 
 
