@@ -37,8 +37,8 @@ RATE = NOW  # of derivatives: how the share changes with W, times what it is wor
 
 FASTEST, MOST_OF_ALL, LEAST, HITS, FIRST, FOLLOWS, WHEN = range(7)
 """Of impacts that are passed on: the fastest approach, in this turn and in all; the least that bounces in
-this one [m/s]; how many do, and did in the step before it; 1 where some follow from others; when the first one of
-this turn arrives [s]."""
+this one [m/s]; how many do, and did in the step before it; 1 where some follow from others; when the
+first one of this turn arrives [s]."""
 
 
 def connect(x: Any) -> None:

@@ -238,7 +238,7 @@ def _choose(x: Any, k: Any) -> Any:
 
 
 def speed(x: Any, i: Any) -> Any:
-    """Speed at which a contact approaches to bounce in a turn, else 0. Leaves it, its aim and when in c_du."""
+    """Speed at which a contact comes to bounce in a turn, else 0. Leaves it, its aim and when in c_du."""
 
     def look() -> tuple[Any, ...]:
         c = x.c_of[i]

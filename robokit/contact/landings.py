@@ -159,8 +159,9 @@ def smooth(x: Any, c: Any) -> Any:
 
 
 def touches_now(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that takes part in impacts: it presses, its gap is closed, or it is hit
-    by what others pass on.
+    """Whether a constraint is a contact that takes part in impacts.
+
+    It presses, its gap is closed, or it is hit by what others pass on.
     """
 
     def contact() -> Any:
