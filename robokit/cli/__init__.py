@@ -75,8 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # a process of its own: Python would search it for cycles at its end, up to a second
         atexit.register(gc.freeze)
     try:
-        parser = make_parser()
         left, xacro = xacro_arguments(sys.argv[1:] if argv is None else argv)
+        parser = make_parser(left[0] if left else None)
         arguments = parser.parse_args(left)
         if xacro and not hasattr(arguments, "loops"):
             parser.error(

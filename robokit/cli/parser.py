@@ -174,8 +174,12 @@ def options(sub: Sub, table: str, **more: Any) -> None:
         raise TypeError(f"no option in the table has the name {next(iter(more))!r}")
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def make_parser(first: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the whole command line.
+
+    ``first``: the first word that it will read. If that is a command, the others get no options, which would
+    take nearly all of the time.
+    """
     from robokit import __version__
 
     parser = Parser(
@@ -186,6 +190,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"robokit {__version__}")
     parser.set_defaults(command=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    named = first in [command.__name__ for command, _, _ in COMMANDS]
     for command, add, example in COMMANDS:
         text = (command.__doc__ or "").strip()
         sub = subparsers.add_parser(
@@ -195,7 +200,8 @@ def make_parser() -> argparse.ArgumentParser:
             epilog=f"example: {example}",
         )
         sub.set_defaults(command=command)
-        add(sub)
+        if not named or command.__name__ == first:
+            add(sub)
     return parser
 
 

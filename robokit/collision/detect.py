@@ -643,7 +643,7 @@ def _find(x: Any, balls: Any) -> None:
         while_loop(overlaps, beside, t + 1)
 
     for_range(x.n_shapes, from_here)
-    # By their last digit, then by their first one, of numbers with n_shapes to a digit.
+    # Candidates are sorted by their last digit, then by their first one, with n_shapes to a digit.
     found = zeros(x.candidates[0], kind="integer")
     _sort_by(x, found, lambda k: k % x.n_shapes)
     _sort_by(x, found, lambda k: k // x.n_shapes)

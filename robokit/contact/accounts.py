@@ -449,9 +449,6 @@ def enter_closing(x: Any) -> None:
     cond(x.n_loops > 0, lambda: for_range(x.n_motions, joint), nothing)
 
 
-# ---- the solver -------------------------------------------------------------------------------------------
-
-
 # ==== What keeps momentum, energy and the path of the centre of mass at the end of a step ==============
 # Each whole that hangs on nothing keeps its own: a robot on a free base, or what loops hold together of
 # several. The error of a step is put right by a rigid motion of the whole, which adds the momentum that is

@@ -68,9 +68,8 @@ def limited(x: Any) -> None:
     once(x, drift_tangents, 0, x.v_before, x.v_before)
     _by_share(x)
     for_range(2, lambda k: _solution(x, k))
-    # What W changes with the velocities at this share, to W_by_start.
     _weigh_mixed(x)
-    _enter(x, x.dy_now)
+    _enter(x, x.dy_now)  # to W_by_start
 
     def direction(m: int, c: Any) -> None:
         def row(j: Any) -> None:
@@ -249,7 +248,7 @@ def _driven(x: Any, i: Any) -> None:
 
 
 def _weigh_mixed(x: Any) -> None:
-    """The same to W_of."""
+    """What W changes with the velocities at the share of each group, to W_of."""
     for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
     once(x, velocities, x.y, x.V_y)
     for_range(4, lambda m: for_range(x.nv, lambda c: put(x.W_of, (m, c), x.W_by[m, c])))

@@ -252,6 +252,7 @@ CONSTRAINTS = (
     real("c_by_load", "n_constraints", 3, role="work"),  # SPIN: impulses over the normal one of its contact
     real("c_expected", "n_constraints", 3, role="work"),  # impulses that the tangents of the laws have, then
     # how the direction changes those that there are
+    real("c_change", "n_constraints", 3, role="work"),  # these changes, while another direction is looked at
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR, PRESCRIBED
     whole("r_of", "n_rows", role="work"),  # the dof, stop, motor or prescribed joint
@@ -269,6 +270,7 @@ CONSTRAINTS = (
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
+    real("r_change", "n_rows", role="work"),
     whole("n_of", 5, role="work"),  # how many constraints and rows are needed, also beyond the place that
     # there is; how many of the contacts bounce; of loops whose forces are found; 1 where A is not symmetric
 )
@@ -380,8 +382,9 @@ SOLVER = (
     real("b", "nv", role="work"),  # H v0 + dt (tau - C)
     real("residual", "nv", role="work"),  # H y - b - J^T g
     real("less", 3, role="work"),  # share of friction that does not act; how the direction changes it; path
-    real("errors", 5, role="work"),  # squares of the error: of the momentum, and of the laws [J]; least error
-    # of an attempt, and its iteration; share of a direction that was cut short, halved with each one since
+    real("errors", 7, role="work"),  # squares of the error: of the momentum, and of the laws [J]; least error
+    # of an attempt, and its iteration; share of a direction that was cut short, halved with each one since;
+    # compliance that tangents have beside their own, over the mobility; 1 where the last direction was cut
     real("held", 3, role="work"),  # loops and prescribed joints: compliance over that of the first iteration;
     # square of their error of the laws [J]; that of all in the iteration before
     real("d", "nv", role="work"),  # search direction

@@ -152,7 +152,7 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
 
     def moves(b: Any) -> None:
         g = group_of_body(x, b)
-        v = motion(x.Vd, b).lin
+        v = motion(x.Vd, b).lin  # about the origin of the step, as it is added up
         x.by_group[g, MOST_OF_ALL] = maximum(x.by_group[g, MOST_OF_ALL], rounding(SEEN) * sqrt(v.dot(v)))
 
     def begins(j: Any) -> None:

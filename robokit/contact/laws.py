@@ -58,23 +58,17 @@ def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any
     friction; of SPIN arms of rolling and torsion, and N of its contact; of SPRING the bounds of its third
     row, the only one.
     """
-
-    def kept(normal: Any, share: Any) -> tuple[Any, Any, Any]:
-        return p[0] * share, p[1] * share, normal
-
-    return cond(
+    normal, share = cond(
         kind == FRICTION,
-        lambda: kept(*rubs(p, mu)[:2]),
+        lambda: rubs(p, mu)[:2],
         lambda: cond(
             kind == LINE,
-            lambda: tuple(p),
-            lambda: cond(
-                kind == SPIN,
-                lambda: kept(*spins(p, mu, arm, N)[:2]),
-                lambda: kept(clamp(p[2], mu, arm), 0.0),
-            ),
+            lambda: (p[2], 1.0),
+            lambda: cond(kind == SPIN, lambda: spins(p, mu, arm, N)[:2], lambda: (clamp(p[2], mu, arm), 0.0)),
         ),
     )
+    # Out here these products are fused with the same sums where kinds are known, as in lanes.
+    return p[0] * share, p[1] * share, normal
 
 
 Tangent = tuple[tuple[Any, ...], tuple[Any, ...]]

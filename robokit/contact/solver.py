@@ -80,7 +80,12 @@ HARDEST = 2.0**-14, 1.0
 """The same over that of the first iteration at least; in single precision less of it adds only rounding."""
 
 LESS = 0.9
-"""Of the square of the error, what a share has to leave no more than: at 1 two states may take turns."""
+"""Of the square of the error, or of a direction, what a share has to leave no more than: at 1 two states
+may take turns."""
+
+SOFTER = 4.0
+"""How much softer tangents become where not even half of their direction was taken. With 2 or 10 instead,
+heaps take as many iterations or a fifth more."""
 
 BEYOND = 1e-6, 1e-5
 """How far a share goes beyond the place where the first force changes its state, relative to it: in double
@@ -173,6 +178,7 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
         settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
         gains = now < LESS * x.errors[2]
         x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
+        soften(x, (share < 0.5) & (kept < 1), now)
         slow = (kept > 0) & (now > FASTER * e)
         keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
         return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
@@ -190,6 +196,19 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
 def start_anew(x: Any, before: Any) -> None:
     """What is known of an attempt that begins after so many iterations."""
     x.errors[2], x.errors[3], x.errors[4] = math.inf, 1.0 * before, 0.0
+    x.errors[5] = x.errors[6] = 0.0
+
+
+def soften(x: Any, cut: Any, e: Any) -> None:
+    """Tangents become soft where a second direction in a row is cut: by the error, and by more each time.
+
+    By their whole mobility at most: loops that are torn open have one direction cut after another for ever.
+    ``cut``: whether this one was; ``e``: the error at its end.
+    """
+    soft = x.errors[5] > 0.0
+    softer = minimum(where(cut, maximum(e, SOFTER * x.errors[5]), e), 1.0)
+    x.errors[5] = where(soft | (cut & (x.errors[6] > 0.0)), softer, 0.0)
+    x.errors[6] = where(cut, 1.0, 0.0)
 
 
 def gives_up(x: Any, before: Any, it: Any, e: Any) -> Any:
@@ -587,6 +606,7 @@ def grow(x: Any, before: Any) -> Any:
     def goes_on(it: Any, e: Any, *_: Any) -> Any:
         return ((x.less[0] > 0.0) | (e > x.tolerance[0])) & (it < last) & (e < math.inf)
 
+    x.errors[5] = 0.0
     last = before + CURVED + 2 * (x.n_of[0] + x.nv)
     once(x, leave)
     it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0, 0.0)
@@ -698,10 +718,19 @@ def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
 
 
 def tangent_of(x: Any, c: Any) -> tuple[Any, Any, list[Any]]:
-    """G of a constraint; what of its impulse is in proportion to N of its contact; its tangent's impulse."""
-    p, R, N = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1]), load(x, c)
+    """G of a constraint; what of its impulse is in proportion to N of its contact; its tangent's impulse.
+
+    Where tangents are soft each has, beside its own compliance, that share of its mobility, and aims at the
+    velocity that makes up for it at the impulse that there is.
+    """
+    w, N = mobility(x, c), load(x, c)
+    more = x.errors[5] * w
+    R = tuple(x.c_R[c, k] + more for k in range(2))
+    g, u = ([of[c, k] for k in range(3)] for of in (x.c_g, x.c_u))
+    aim = [x.c_aim[c, k] + more * g[k] for k in range(3)]
+    p = tuple(tried(g[k], u[k], aim[k], w, R[k // 2]) for k in range(3))
     G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], N)
-    still = times(G, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
+    still = times(G, tuple(a - b for a, b in zip(aim, u, strict=True)))
 
     def by_load() -> tuple[Any, ...]:
         """Each of both is const here; N of the tangent of the contact, an earlier constraint, may differ."""
@@ -925,32 +954,35 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 
 
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
-    """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
+    """Take a share of d: all of it where that leads nearer, or half; the share, and the error there.
 
-    Else it ends where the first force changes its state, or twice as far as the last one that was cut, half
-    as far for each since, if that is more, up to a quarter: of thousands of forces the first changes after
-    a thousandth. Not so after the first path: motors at their limits, of links that hardly have an inertia,
-    may be flung past a solution again and again. Where A has a negative determinant the path to a solution
-    goes the other way. The first direction, from a guess, is taken whole, and so is one from where the error
-    is rounding. Errors are those of new velocity products: else two states may take turns.
+    It does where the error is less, and where tangents are soft (:func:`soften`) also where the direction
+    that follows is shorter (:func:`is_shorter`). Else it ends where the first force changes its state, or
+    twice as far as the last one that was cut, half as far for each since, if that is more, up to a quarter:
+    of thousands of forces the first changes after a thousandth. Not so after the first path: motors at their
+    limits, of links that hardly have an inertia, may be flung past a solution again and again. Where A has a
+    negative determinant the path to a solution goes the other way. The first direction, from a guess, is
+    taken whole, and so is one from where the error is rounding. Errors are those of new velocity products:
+    else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
-    before = x.errors[0] + x.errors[1]
+    before, soft = x.errors[0] + x.errors[1], x.errors[5] > 0.0
 
-    def less() -> Any:
-        return x.errors[0] + x.errors[1] < LESS * before
+    def nearer() -> Any:
+        less = x.errors[0] + x.errors[1] < LESS * before
+        return cond(less | ~soft | (kept > 0), lambda: less, lambda: once(x, is_shorter))
 
     def forward() -> tuple[Any, Any]:
         now = once(x, go, 1.0)
-        return cond(less() | (later == 0), lambda: (1.0, now), shortened)
+        return cond(nearer() | (later == 0), lambda: (1.0, now), shortened)
 
     def shortened() -> tuple[Any, Any]:
         return cond(kept > 0, lambda: (0.0, once(x, go_back, 1.0)), shorter)
 
     def shorter() -> tuple[Any, Any]:
         half = once(x, go_back, 0.5)
-        return cond(less(), lambda: (0.5, half), from_start)
+        return cond(nearer(), lambda: (0.5, half), from_start)
 
     def from_start() -> tuple[Any, Any]:
         once(x, go_back, 0.5)
@@ -966,6 +998,53 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     x.errors[4] = 0.5 * x.errors[4]
     sign = cond(later > 0, lambda: once(x, sign_of_A), lambda: 1.0)
     return cond(sign > 0.0, forward, lambda: to_change(sign))
+
+
+def is_shorter(x: Any) -> Any:
+    """Whether the direction that the factors of this one give from here is shorter; all but Vd and Jg stay.
+
+    That shows that it leads nearer where the error does not: forces that hardly move anything, as those of a
+    body that is wedged in, may be far from a solution where the error is small, and on that way it is larger,
+    as where the direction of friction turns.
+    """
+
+    def keep(c: Any) -> None:
+        write_row(x.c_change, c, [x.c_expected[c, k] for k in range(3)])
+
+    def keep_row(i: Any) -> None:
+        x.r_change[i] = x.r_expected[i]
+
+    def put_back(c: Any) -> None:
+        write_row(x.c_expected, c, [x.c_change[c, k] for k in range(3)])
+
+    def put_back_row(i: Any) -> None:
+        x.r_expected[i] = x.r_change[i]
+
+    before = once(x, size_of_direction)
+    for_range(x.nv, lambda j: put(x.along, j, x.d[j]))
+    for_range(x.n_of[0], keep)
+    for_range(x.n_of[1], keep_row)
+    once(x, expect)
+    once(x, direction)
+    now = once(x, size_of_direction)
+    for_range(x.nv, lambda j: put(x.d, j, x.along[j]))
+    once(x, see, x.d, x.c_du)
+    once(x, multiply, x.d, x.Hd)
+    for_range(x.n_of[0], put_back)
+    for_range(x.n_of[1], put_back_row)
+    return now < LESS * before
+
+
+def size_of_direction(x: Any) -> Any:
+    """d.H d + sum of w |change of g|^2 [J]."""
+
+    def of_constraint(c: Any, total: Any) -> Any:
+        change = Vector3(*(x.c_expected[c, k] for k in range(3)))
+        return total + x.c_w[c] * change.dot(change)
+
+    total = for_range(x.nv, lambda j, total: total + x.d[j] * x.Hd[j], 0.0)
+    total = for_range(x.n_of[0], of_constraint, total)
+    return for_range(x.n_of[1], lambda i, all_: all_ + x.r_w[i] * x.r_expected[i] * x.r_expected[i], total)
 
 
 def sign_of_A(x: Any) -> Any:

@@ -152,7 +152,7 @@ class ModelBuilder:
             ModelError: a name that is taken or empty, limits out of order or of several coordinates, a number
                 that is not finite (limits may be infinite), or a placement with an improper rotation.
             UnknownName: no such kind.
-            WrongType: a mimic, safety or calibration that is none.
+            WrongType: a mimic, safety or calibration of another class.
         """
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:

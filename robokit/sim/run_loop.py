@@ -116,17 +116,18 @@ def warn_of_length(refused: str | None, name: str) -> None:
         )
 
 
-def warn_of(s: dict[str, Any], start: float = 0.0, states: tuple[Program, np.ndarray] | None = None) -> None:
+def warn_of(s: dict[str, Any], start: float = 0.0, run: Trajectory | None = None) -> None:
     """Warn of a run whose contacts are not to be trusted, by its summary s.
 
-    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was; ``states``: program
-    and configurations of the run (T, nq), which say what link it was.
+    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was; ``run``: whose notes
+    say what link it was.
     """
     fine = s.get("deepest_fine", DEEP)
     if s.get("deepest_penetration", 0.0) > start + fine:
-        found = None if states is None else start_contacts(*states)
-        link = "" if found is None else found.link[int(found.depth.argmax())]
-        what = f"a contact of link {link!r}" if link else "a contact"
+        what = "a contact"
+        if run is not None and run.notes is not None and run.program is not None:
+            found = start_contacts(run.program, run.notes.kicks[0])
+            what += f" of link {found.link[int(found.depth.argmax())]!r}"
         warn(
             f"{what} penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
             f"({1e3 * fine:.3g} mm is fine): start above the ground, use a shorter dt or a smaller "
@@ -152,36 +153,53 @@ def warn_of(s: dict[str, Any], start: float = 0.0, states: tuple[Program, np.nda
 
 
 def warn_of_entered(program: Program, s: dict[str, Any], q: np.ndarray, t: np.ndarray) -> None:
-    """Warn of a shape whose middle is inside another one, in the states q (T, nq) at the times t (T,) [s].
+    """Warn of a shape whose middle is in another one, in the states q (T, nq) at the times t (T,) [s].
 
     ``s``: summary of the run, whose largest depths say whether there is anything to look for.
     """
-    deepest = max(s.get("deepest_overlap", 0.0), s.get("deepest_penetration", 0.0))
-    if not program.contact or deepest <= half_widths(program).min(initial=math.inf):
+    if not program.contact:
+        return
+    half, own = half_widths(program), np.array([bool(link) for link in scene_of(program).links], bool)
+    deepest = (s["deepest_overlap"], own), (s.get("deepest_penetration", 0.0), ~own)
+    if all(depth <= half[which].min(initial=math.inf) for depth, which in deepest):
         return
     if (found := entered(program, q)) is not None:
-        depth, half, row, (first, second) = found
+        depth, thin, row, (first, second) = found
         warn(
             f"{second} is {1e3 * depth:.3g} mm deep in {first} at t = {t[row]:.4g} s, more than half of the "
-            f"thinner one ({1e3 * half:.3g} mm), which is pressed into the other or goes through it: use a "
+            f"thinner one ({1e3 * thin:.3g} mm), which is pressed into the other or goes through it: use a "
             "shorter dt, a smaller Ground(sink=...), or masses that differ less",
         )
 
 
 def warn_of_missed_energy(run: Trajectory) -> None:
-    """Warn of a run with contacts whose steps missed so much energy that what puts it right is no detail."""
+    """Warn of a run with contacts whose steps missed so much energy that what puts it right is no detail.
+
+    What they missed is a sum over all steps, so the kinetic energy that came and went is one, too.
+    """
     program, s = run.program, run.summary
-    missed, moved = s.get("energy_corrected", 0.0), s["energy_exchanged"]
+    missed, gone = s.get("energy_corrected", 0.0), 0.5 * float(np.abs(np.diff(run.energy.kinetic)).sum())
+    moved = max(s["energy_exchanged"], gone)
     if program is None or program.ground is None or missed <= UNBALANCED * moved:
         return
-    q, v = (run.q, run.v) if run.notes is None else (run.notes.arrays[name] for name in ("q", "v"))
-    speed, row, body = fastest_spin(program.robot, q, v, 0.0)
-    t = run.t[row] if run.notes is None else s["dt"] * run.notes.begin[row]
-    fastest = f"; link {program.robot.body_name(body)!r} is the fastest, {speed:.3g} rad/s at t = {t:.4g} s"
+    speed, link, t = _fastest_link(run, 0.0)
+    fastest = f"; link {link!r} is the fastest, {speed:.3g} rad/s at t = {t:.4g} s" if link else ""
     warn(
         f"steps missed {missed:.3g} J in all, {missed / moved:.0%} of the energy that moved, which was given "
-        f"back or taken by a change of speeds{fastest * (body > 0)}: use a shorter dt",
+        f"back or taken by a change of speeds{fastest}: use a shorter dt",
     )
+
+
+def _fastest_link(run: Trajectory, least: float) -> tuple[float, str, float]:
+    """Largest speed of rotation above ``least`` [rad/s]; the link; when [s]. "" and 0 if none is faster."""
+    program, notes = run.program, run.notes
+    assert program is not None
+    q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
+    speed, row, body = fastest_spin(program.robot, q, v, least)
+    if not body:
+        return speed, "", 0.0
+    t = run.t[row] if notes is None else run.summary["dt"] * notes.begin[row]
+    return speed, program.robot.body_name(body), float(t)
 
 
 # ---- whips ------------------------------------------------------------------------------------------------
@@ -202,12 +220,10 @@ def warn_of_whips(run: Trajectory) -> None:
     assert program is not None
     if program.accuracy is not None:  # which says how long the parts of steps may be
         return
-    q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
-    speed, row, body = fastest_spin(program.robot, q, v, SPIN / dt)
-    if body:
-        t = float(run.t[row]) if notes is None else dt * float(notes.begin[row])
+    speed, link, t = _fastest_link(run, SPIN / dt)
+    if link:
         warn(
-            f"link {program.robot.body_name(body)!r} rotates at {speed:.3g} rad/s at t = {t:.4g} s, "
+            f"link {link!r} rotates at {speed:.3g} rad/s at t = {t:.4g} s, "
             f"{speed * dt:.2g} rad per step of {dt:g} s, where {SPIN} is fine: use dt = "
             f"{two_digits(SPIN / speed):.2g}",
         )

@@ -284,8 +284,8 @@ def simulate(
     if estimate and not run.interrupted:
         finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
         trajectory.summary["estimate"] = compare(trajectory, finer)
+    warn_of(trajectory.summary, setup.depth, trajectory)
     q, t = (trajectory.q, trajectory.t) if trajectory.notes is None else trajectory.notes.kicks
-    warn_of(trajectory.summary, setup.depth, (run.program, q))
     warn_of_entered(run.program, trajectory.summary, q, t)
     warn_of_missed_energy(trajectory)
     if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned

@@ -597,25 +597,29 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
     if ground is not None and ground.rows is not None and B == 1:
         B = ground.rows
     found = StartContacts(np.zeros(B), [""] * B, np.zeros(B), np.zeros((B, 2), int), np.zeros(B))
-    for row, depth, shapes, bodies in _contacts(program, q, B):
-        scene = scene_of(program)
+    for row, contacts, shapes, _ in _contacts(program, q, B):
+        depth, links = -contacts["contact_gap"], scene_of(program).links
         found.energy[row] = float(np.square(np.maximum(depth, 0.0)).sum())
-        inside = np.array([not scene.links[k] for k in shapes[:, 0]])
+        inside = np.array([not links[k] for k in shapes[:, 0]])
         for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
             if which.any():
                 at = int(np.where(which, depth, -np.inf).argmax())
                 deepest[row] = max(float(depth[at]), 0.0)
                 if which is inside:
-                    found.link[row] = scene.links[shapes[at, 1]]
+                    found.link[row] = links[shapes[at, 1]]
                 else:
-                    found.bodies[row] = bodies[at]
+                    found.bodies[row] = contacts["contact_bodies"][at]
     if found.energy.any():
         found.energy[:] *= 0.5 * ground_stiffness(program, 0)
     return found
 
 
-def _contacts(program: Program, q: np.ndarray, B: int) -> Iterator[tuple[int, Any, Any, Any]]:
-    """Of rows of q, (B, nq) or one for all B, that have contacts: number, depths [m], shapes and bodies."""
+def _contacts(
+    program: Program, q: np.ndarray, B: int
+) -> Iterator[tuple[int, Arrays, np.ndarray, np.ndarray]]:
+    """Of rows of q, (B, nq) or one for all B, that have contacts: number, contacts, their shapes (K, 2), and
+    the rotations of bodies (N + 1, 3, 3). They hold until the next row.
+    """
     ground, robot = program.ground, program.robot
     if not program.contact:
         return
@@ -639,7 +643,7 @@ def _contacts(program: Program, q: np.ndarray, B: int) -> Iterator[tuple[int, An
             contacts = detector.at(R[m], p[m])
             if len(contacts["contact_gap"]):
                 shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
-                yield row, -contacts["contact_gap"], shapes, contacts["contact_bodies"]
+                yield row, contacts, shapes, R[m]
     if not normals:  # else its plane is not that of the scene
         spare.give(id(scene), kept)
 
@@ -648,41 +652,65 @@ def _contacts(program: Program, q: np.ndarray, B: int) -> Iterator[tuple[int, An
 
 
 def half_widths(program: Program) -> np.ndarray:
-    """Of each shape of a program's scene half of its least width [m].
+    """Of each shape of a program's scene half of its least width [m], kept with the scene.
 
-    A shape that overlaps another one by more has its middle inside the other: no contact says any more on
-    which side it should be. Of hulls it is the least width across a face. Infinite for what has none: points,
-    planes and height fields.
+    Of hulls it is the least width across a face, of cones half of the smaller one of height and diameter.
+    Infinite for what has none: points, planes and height fields.
     """
-    shapes = scene_of(program).arrays
-    half = shapes["shape_radius"].copy()
-    for k, kind in enumerate(shapes["shape_kind"].tolist()):
-        first, many = shapes["shape_faces"][k]
-        if kind in SUPPORTS:
-            half[k] += min(size for size in shapes["shape_size"][k].tolist() if size > 0.0)
-        elif many:
-            at, count = shapes["shape_corners"][k]
-            normals = shapes["face_normal"][first : first + many]
-            half[k] += 0.5 * np.ptp(shapes["corners"][at : at + count] @ normals.T, axis=0).min()
-    return np.where(half > 0.0, half, np.inf)
+    kept, shapes = vars(scene_of(program)), scene_of(program).arrays
+    if "half widths" not in kept:
+        half = shapes["shape_radius"].copy()
+        for k, kind in enumerate(shapes["shape_kind"].tolist()):
+            first, many = shapes["shape_faces"][k]
+            if kind in SUPPORTS:
+                half[k] += min(size for size in shapes["shape_size"][k].tolist() if size > 0.0)
+            elif many:
+                normals = shapes["face_normal"][first : first + many]
+                half[k] += 0.5 * np.ptp(_corners(shapes, k) @ normals.T, axis=0).min()
+        kept["half widths"] = np.where(half > 0.0, half, np.inf)
+    found: np.ndarray = kept["half widths"]
+    return found
+
+
+def _corners(shapes: Arrays, s: int) -> np.ndarray:
+    at, count = shapes["shape_corners"][s]
+    return shapes["corners"][at : at + count]
+
+
+def _half_width(shapes: Arrays, s: int, d: np.ndarray) -> float:
+    """Half of the width of shape s along a unit vector d of its body's axes [m]; not of planes and fields."""
+    if (support := SUPPORTS.get(int(shapes["shape_kind"][s]))) is None:
+        reach = float(np.ptp(_corners(shapes, s) @ d))
+    else:
+        own = Vector3(*(d @ shapes["shape_placement"][s, :9].reshape(3, 3)).tolist())
+        size = Vector3(*shapes["shape_size"][s].tolist())
+        reach = (support(size, own) - support(size, -own)).dot(own)
+    return float(shapes["shape_radius"][s]) + 0.5 * reach
 
 
 def entered(program: Program, q: np.ndarray) -> tuple[float, float, int, list[str]] | None:
-    """The overlap of two shapes in the states q (T, nq) that is most, over the half width of the thinner one.
+    """The overlap of two shapes in the states q (T, nq) that is most, over half of the thinner one's width.
 
-    Its depth and that half width [m], the number of the state, and whose the shapes are, in words; None where
-    no middle is inside the other. Planes and height fields are left out: they have one side.
+    Widths are those along the contact's normal: what overlaps by more has its middle beyond the surface of
+    the other one. Of a body in a solid of the ground only the solid's counts, whose other side it may leave
+    by; planes and height fields have one side. Returns the depth and that half width [m], the number of the
+    state, and whose the shapes are, in words; None where no overlap is that deep.
     """
-    half, most, found = half_widths(program), 1.0, None
+    least, most, found = half_widths(program), 1.0, None
     scene, names = scene_of(program), body_names(program.robot)
-    one_sided = np.isin(scene.arrays["shape_kind"], (PLANE, FIELD))
-    for row, depth, shapes, bodies in _contacts(program, q, len(q)):
-        thin = np.where(one_sided[shapes].any(axis=1), np.inf, half[shapes].min(axis=1))
-        k = int((depth / thin).argmax())
-        if depth[k] > most * thin[k]:
-            most, own = depth[k] / thin[k], zip(shapes[k].tolist(), bodies[k].tolist(), strict=True)
-            whose = [f"body {names[i]!r}" if scene.links[s] else f"solid {scene.solid[s]}" for s, i in own]
-            found = float(depth[k]), float(thin[k]), row, whose
+    for row, contacts, shapes, R in _contacts(program, q, len(q)):
+        depth = -contacts["contact_gap"]
+        for k in np.flatnonzero(depth > least[shapes].min(axis=1)).tolist():
+            n, bodies = contacts["contact_frame"][k, 6:], contacts["contact_bodies"][k].tolist()
+            both = list(zip(shapes[k].tolist(), bodies, strict=True))
+            counted = [(s, i) for s, i in both[: 1 + bool(scene.links[both[0][0]])] if depth[k] > least[s]]
+            thin = min((_half_width(scene.arrays, s, n @ R[i]) for s, i in counted), default=math.inf)
+            if depth[k] > most * thin:
+                most = depth[k] / thin
+                whose = [
+                    f"body {names[i]!r}" if scene.links[s] else f"solid {scene.solid[s]}" for s, i in both
+                ]
+                found = float(depth[k]), thin, row, whose
     return found
 
 

@@ -112,6 +112,34 @@ def test_states_that_fail_stop_and_say_why_and_others_go_on():
     assert taken[3] == taken[5] == 0
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_a_loop_of_several_turns_at_once_does_each_turn_once(known):
+    """Four turns are read together, those that are left one by one; whole numbers are exact."""
+
+    def function(n, count, x, y, out):
+        def turn(k, total, last):
+            y[k] = y[k] + x[k]
+            return total + (k + 1) * x[k], x[k] - last
+
+        out[0], out[1] = for_range(n if known else count[0], turn, 1.0, 2.0)
+
+    turns, rng = np.arange(12), np.random.default_rng(0)
+    arrays = [ArrayOf("count", (1,), "in", "integer"), ArrayOf("x", (12,)), ArrayOf("y", (12,), "inout")]
+    kernel = LoopKernel("several_turns", function, ["n"], [*arrays, ArrayOf("out", (2,), "out")])
+    x, y = rng.integers(-9, 9, (2, 12, 12)).astype(float)
+    for n in turns.tolist() if known else [0]:
+        loops = Loops(HostCard(), kernel, {"n": n}, ["tile"] * 4, "float64", {}, 12)
+        for name, value in (("count", turns[:, None]), ("x", x), ("y", y)):
+            loops.write(name, value)
+        loops.run(1)
+        of = np.full(12, n) if known else turns
+        done = turns < of[:, None]
+        signs = (-1.0) ** (of[:, None] - 1 - turns)
+        np.testing.assert_array_equal(loops.read("y"), y + x * done)
+        sums = 1.0 + (x * (turns + 1) * done).sum(axis=1), 2.0 * (-1.0) ** of + (x * signs * done).sum(axis=1)
+        np.testing.assert_array_equal(loops.read("out"), np.stack(sums, axis=1))
+
+
 def test_states_of_many_passes_and_states_that_wait_do_not_hold_up_the_next_of_their_thread():
     """Steps of one to five passes, and states that stop at the second step; 150 states in 64 threads."""
 

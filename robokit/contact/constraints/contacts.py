@@ -146,7 +146,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     falls, far = once(x, fast, c, u, N * w), minimum(2.0 * u, -x.contact_gap[c] / dt)
     may_bounce, bounces = falls & (far < -x.contact_gap[c] / dt), where(falls, 1.0, 0.0)
     # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
-    spin, belt = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
+    spin, belt = surface(x, c, p, body_velocity(x, b))
     moves = Vector3(axes[0].dot(belt), axes[1].dot(belt), axes[2].dot(spin))
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):

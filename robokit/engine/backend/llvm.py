@@ -644,7 +644,6 @@ LONG_FROM = 500_000  # characters of such a module
 
 _CALLED = re.compile(r"define internal ([^@\n]*@\w+_function[1-9]\d*\([^\n]*\) #2) \{")
 _OWN = re.compile(r"define (?!internal)|define internal [^@\n]*@\w+_(?:function0|once)\(")
-_NAMES = re.compile(r"@\w+_function\d+(?=\()")
 _MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
 _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")

@@ -734,7 +734,7 @@ class FunctionWriter:
         self._turns(number, node)
 
     def _turns(self, number: int, node: tuple, turn: str = "0", firsts: Sequence[str] | None = None) -> None:
-        """Turns of a loop, from one on; ``firsts``: what is carried to it, if not what starts the loop."""
+        """The turns of a loop from ``turn`` on; ``firsts``: what is carried to it, if not its starts."""
         graph, out, k = self.graph, self.out, self._fresh()
         region, count, starts = graph.regions[node[1]], node[2], node[3:]
         index, *carried = region.parameters

@@ -317,6 +317,7 @@ def _clock() -> int:
 
 @functools.cache
 def _callback() -> Any:
+    """A C function that says whether Ctrl-C was pressed, to the main thread."""
     # No Python runs in it, so nothing handles the signal before the call is over.
     return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.pythonapi.PyOS_InterruptOccurred)
 

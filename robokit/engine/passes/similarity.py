@@ -123,7 +123,7 @@ class Similarity:
                 yield same
 
     def values(self, group: np.ndarray) -> np.ndarray:
-        """The same for their constants."""
+        """Constants of pieces that are alike: a row for each piece, in order of first use."""
         found = _rows(self.constants, group)
         values = [self.program.nodes[n][1] for n in found.ravel().tolist()]
         return np.array(values, float).reshape(found.shape)
