@@ -34,7 +34,7 @@ from typing import Any
 
 from robokit.contact import solver
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, above, bounce, fast, rigid
+from robokit.contact.constraints.contacts import RIGID, above, after, bounce, fast, rigid
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -82,11 +82,13 @@ def arrive(x: Any) -> None:
             cond(x.contact_bounces[c] > 0, lambda: one(c, x.contact_fall[c] * x.dt[0] + x.c_u[i, 2]), nothing)
 
         def one(c: Any, u: Any) -> None:
-            at, way, back = once(x, bounce, c, u, once(x, above, c))
+            h = once(x, above, c)
+            at, s = once(x, bounce, c, u, h)
+            rises, back = once(x, after, c, at, s)
             reached = at < math.inf
             x.contact_bounces[c] = where(reached, 1, -1)
             x.contact_back[c] = back
-            x.c_aim[i, 2] = where(reached, way, x.c_aim[i, 2])
+            x.c_aim[i, 2] = where(reached, (rises - h) / x.dt[0], x.c_aim[i, 2])
 
         cond(x.c_kind[i] == FRICTION, contact, nothing)
 
@@ -243,9 +245,9 @@ def speed(x: Any, i: Any) -> Any:
     def look() -> tuple[Any, ...]:
         c = x.c_of[i]
         u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
-        at, _, back = once(x, bounce, c, u, gap, since)
+        at, s = once(x, bounce, c, u, gap, since)
         one = once(x, fast, c, u, x.c_last[i, 2] * x.c_w[i]) & (at < math.inf) & (x.c_passed[i, 1] >= LEFT)
-        return where(one, -u, 0.0), back + x.dt[0] * x.contact_fall[c], at
+        return where(one, -u, 0.0), s + x.contact_fall[c] * (0.5 * x.dt[0] + at), at
 
     write_row(x.c_du, i, cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0, 0.0)))
     return x.c_du[i, 0]
@@ -293,12 +295,11 @@ def _aim(x: Any) -> None:
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
         c, dt = where(one, x.c_of[i], 0), x.dt[0]
-        g, left = x.contact_fall[c], rigid() * x.c_w[i] * x.c_passed[i, 0]
-        gap, since = x.c_passed[i, 2], x.c_passed[i, 3]
-        back, rest = x.c_u[i, 2] - dt * g, dt - since
-        rises = maximum(gap + rest * (back - 0.5 * g * since), 0.0)
+        left, since = rigid() * x.c_w[i] * x.c_passed[i, 0], x.c_passed[i, 3]
+        moves, back = once(x, after, c, since, x.c_u[i, 2] - x.contact_fall[c] * (0.5 * dt + since))
+        rises = maximum(x.c_passed[i, 2] + moves, 0.0)
         back = where(rises > 0.0, back, maximum(back, 0.0))
-        way = (rises + rest * left - above(x, c)) / dt
+        way = (rises + maximum(dt - since, 0.5 * dt) * left - above(x, c)) / dt
         x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
         x.contact_back[c] = where(one, back + left, x.contact_back[c])
         for k in range(2):

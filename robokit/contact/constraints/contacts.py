@@ -217,8 +217,8 @@ def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
     return (x.pair_restitution[x.contact_pair[c]] > 0.0) & (u < -slow)
 
 
-def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar, Scalar]:
-    """How long after the kick a contact arrives [s], and its aims on the way and after it [m/s].
+def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar]:
+    """How long after the kick a contact turns round [s], and the speed at which it leaves [m/s].
 
     ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
     [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step.
@@ -228,11 +228,19 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
     square = begins * begins + 2.0 * g * gap
     arrives = sqrt(maximum(square, 0.0))
     at = since + 2.0 * gap / (begins + arrives)
-    back = x.pair_restitution[x.contact_pair[c]] * arrives
-    arrived, at = (square >= 0.0) & (at < (1.0 + rounding(SEEN)) * dt), minimum(at, dt)
-    left = where(2.0 * back < g * (dt - at), 0.0, dt - at)
-    way = (left * (back - 0.5 * g * left) - gap) / dt
-    return where(arrived, at, math.inf), way, back - g * (left - 0.5 * dt)
+    arrived = (square >= 0.0) & (at < (1.0 + rounding(SEEN)) * dt)
+    back, at = x.pair_restitution[x.contact_pair[c]] * arrives, minimum(at, dt)
+    return where(arrived, where(2.0 * back < g * (dt - at), dt, at), math.inf), back
+
+
+def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
+    """How far a contact of the speed s has moved on at the next kick [m], and its speed after the step [m/s].
+
+    ``at``: when it has that speed [s]. What happens after the pose that is recorded happens there.
+    """
+    g, half = x.contact_fall[c], 0.5 * x.dt[0]
+    left = maximum(x.dt[0] - at, half)
+    return left * (s - 0.5 * g * left), s - g * (left - half)
 
 
 def above(x: Any, c: Any) -> Scalar:
