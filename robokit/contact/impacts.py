@@ -87,8 +87,8 @@ def arrive(x: Any) -> None:
             rises, back = once(x, after, c, at, s)
             reached = at < math.inf
             x.contact_bounces[c] = where(reached, 1, -1)
-            x.contact_back[c] = back
-            x.c_aim[i, 2] = where(reached, (rises - h) / x.dt[0], x.c_aim[i, 2])
+            x.contact_back[c] = where(reached, back, x.contact_back[c])
+            x.c_aim[i, 2] = where(reached, rises - h, -x.contact_gap[c]) / x.dt[0]
 
         cond(x.c_kind[i] == FRICTION, contact, nothing)
 
@@ -289,6 +289,18 @@ def _goes_on(x: Any, i: Any) -> None:
     cond(x.c_kind[i] == FRICTION, contact, nothing)
 
 
+def _comes_next(x: Any, i: Any) -> None:
+    """What is driven on by a bounce, but does not arrive in this step, bounces in the next one."""
+
+    def contact() -> None:
+        c, u = x.c_of[i], x.c_u[i, 2]
+        comes = (x.contact_bounces[c] == 0) & once(x, fast, c, u, x.c_last[i, 2] * x.c_w[i])
+        x.contact_bounces[c] = where(comes, -1, x.contact_bounces[c])
+        x.contact_back[c] = where(comes, 2.0 * u, x.contact_back[c])
+
+    cond(x.c_kind[i] == FRICTION, contact, nothing)
+
+
 def _aim(x: Any) -> None:
     """The step as it was, in which contacts that were hit one after another aim at what they have found."""
 
@@ -304,7 +316,7 @@ def _aim(x: Any) -> None:
         x.contact_back[c] = where(one, back + left, x.contact_back[c])
         for k in range(2):
             x.c_R[i, k] = where(one, rigid() * x.c_w[i], x.c_bounced[i, k])
-        cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), nothing)
+        cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), lambda: _comes_next(x, i))
 
     def row(i: Any) -> None:
         x.r_R[i], x.r_aim[i] = x.r_first[i, 0], x.r_first[i, 1]

@@ -140,10 +140,8 @@ def strike(x: Any, c: Any) -> None:
     kept, friction = smooth(x, c), x.c_kind[c] == FRICTION
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
-    bounces = x.contact_bounces[k_c] > 0
-    moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
-    still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
-    still[2] = where(bounces, x.contact_back[k_c], still[2])
+    moves = [x.contact_surface[k_c, k] + x.contact_rolls[k_c, k] for k in range(2)]
+    still = [*moves, x.contact_back[k_c]]
     for k, aim in enumerate(still):
         x.c_aim[c, k] = where(touches, aim, x.c_aim[c, k])
     no_part = kept | (friction & ~touches)

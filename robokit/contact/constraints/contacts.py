@@ -156,7 +156,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(may_bounce, 1, where(leaves | falls, -1, 0))
-    x.contact_fall[c] = u
+    x.contact_fall[c], x.contact_back[c] = u, where(falls, 2.0 * u, rolls_n)
     x.n_of[2] = x.n_of[2] + where(may_bounce, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = moves + Vector3(*(t.dot(rolls) for t in axes))
@@ -236,10 +236,10 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
 def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
     """How far a contact of the speed s has moved on at the next kick [m], and its speed after the step [m/s].
 
-    ``at``: when it has that speed [s]. What happens after the pose that is recorded happens there.
+    ``at``: when it has that speed [s]. What leaves after the pose that is recorded has left there.
     """
     g, half = x.contact_fall[c], 0.5 * x.dt[0]
-    left = maximum(x.dt[0] - at, half)
+    left = maximum(x.dt[0] - at, where(s > 0.0, half, 0.0))
     return left * (s - 0.5 * g * left), s - g * (left - half)
 
 
