@@ -72,8 +72,16 @@ SEEN = 1e-10  # share of the bodies' speeds that this one is at least: by roundi
 MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond, a step counts as not settled
 
 
-def arrive(x: Any) -> None:
-    """The laws of contacts that bounce: when they arrive is known from a step without bounces."""
+def arrive(
+    x: Any,
+    fallen: Callable[[], None] = nothing,
+    begun: Callable[[], None] = nothing,
+    found: Callable[[Any], None] = lambda _: None,
+) -> None:
+    """The laws of contacts that bounce: when they arrive is known from a step without bounces.
+
+    ``fallen()``: called after that, the others by :func:`pass_on`.
+    """
 
     def falls(i: Any) -> None:
         def contact() -> None:
@@ -98,9 +106,10 @@ def arrive(x: Any) -> None:
     def _arrive() -> None:
         _solve(x)
         for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
+        fallen()
         for_range(x.n_of[0], falls)
         cond(x.n_of[3] > 0, lambda: once(x, solver.hold, 1.0), nothing)
-        pass_on(x)
+        cond(x.counts[0] > 1, lambda: pass_on(x, begun, found), nothing)
         for_range(x.nv, dof)
 
     for k in range(3):
@@ -108,18 +117,13 @@ def arrive(x: Any) -> None:
     cond(x.n_of[2] > 0, _arrive, nothing)
 
 
-def pass_on(
-    x: Any, begun: Callable[[], None] = nothing, found: Callable[[Any], None] = lambda _: None
-) -> None:
+def pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
     """Aims of contacts that bounce, those among them that touched and are hit by others' impacts.
 
     ``begun()``, ``found(again)``: called where a turn has given contacts their aims, and after each
     solution.
     """
-    cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x, begun, found), nothing)
 
-
-def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
         k = where(x.c_kind[i] == FRICTION, x.c_of[i], 0)

@@ -201,12 +201,6 @@ def rigid() -> Any:
     return in_precision(*RIGID)
 
 
-def weight(x: Any, c: Any) -> Scalar:
-    """What gravity does to the gap of a contact with the world [m/s^2]; 0 of others."""
-    n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
-    return where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
-
-
 def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
     """Whether a contact of the speed u [m/s] bounces when it arrives.
 
