@@ -9,11 +9,11 @@ step and by tau:
 g is how fast a gap falls on. With it, the gap and the speed before change when a contact arrives, t, and how
 fast it leaves, s (``_rates``), and with these its aims. A turn solves
 
-    H (y' - y) = J^T g(J y' - aim)      aim of what bounces: by J y, gap, its time and g; + R g the second time
+    H (y' - y) = J^T g(J y' - aim)      aim of what bounces: by J y, gap, its time, g; + R g the second time
 
 so with the slopes G of the laws, of a pose that changes and of aims that change,
 
-    (H + J^T G J) dy' = H dy + J^T G daim - r_q dq      dg = G (daim - du)      of dampers and motors: aim = J y
+    (H + J^T G J) dy' = H dy + J^T G daim - r_q dq      dg = G (daim - du)      of dampers, motors: aim = J y
 
 The aims of what was hit in turns follow from the velocities after the last one, from gaps and times, and from
 what the compliance of bounces has left.
@@ -28,7 +28,7 @@ bodies and contacts.
 from __future__ import annotations
 
 import functools
-import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -78,7 +78,7 @@ def aims_kernel() -> LoopKernel:
 
 
 def bounce_aims(x: Any) -> None:
-    """``aims`` and ``aim_rates``; what parameters are worth from ``of_aims``, where no impact is passed on."""
+    """``aims`` and ``aim_rates``; what parameters are worth by ``of_aims``, if no impact is passed on."""
     # Loops aim at the velocities before the step in all turns; nothing weighs anything in an impact.
     still = SimpleNamespace(**vars(x))
     still.gravity, still.v0 = x.weightless, x.v
@@ -121,7 +121,7 @@ class Rates(NamedTuple):
     g: Any
 
     def of(self, x: Any, i: Any, m: int, c: Any, u: Any) -> Any:
-        """Change by coordinate c of q (m = 0), v (1) or tau (2), of contact constraint i; ``u``: that of u."""
+        """Change by coordinate c of q (m = 0), v (1) or tau (2), of contact i's constraint; ``u``: of u."""
         known = self.gap * x.c_gaps[i, m, c] + self.since * x.c_whens[i, m, c] + self.g * x.c_falls[i, m, c]
         return self.u * u + known
 
@@ -136,8 +136,8 @@ def _rates(x: Any, c: Any, u: Any, gap: Any, since: Any) -> tuple[Rates, Rates]:
     S = begins / arrives, g / arrives, gap / arrives
     late = [2.0 * gap / (both * both) * rate for rate in (1.0 + S[0], S[1], S[2])]
     t = -late[0], 2.0 / both - late[1], -late[2]
-    at, back = bounce(x, c, u, gap, since)
-    moves = where(2.0 * back < g * (dt - at), 0.0, 1.0)
+    left = dt - since - 2.0 * gap / both
+    moves = where(2.0 * share * arrives < g * left, 0.0, 1.0)
     when = Rates(-t[0], t[1], 1.0 + t[0] * g, t[0] * (0.5 * dt + since) + t[2])
     fast = Rates(-S[0], S[1], S[0] * g, S[0] * (0.5 * dt + since) + S[2])
     return Rates(*(moves * rate for rate in when)), Rates(*(share * rate for rate in fast))
@@ -165,7 +165,6 @@ def _higher(x: Any, i: Any, m: int, c: Any) -> Any:
 def _fallen(x: Any, count: Any) -> None:
     """How fast gaps fall on, of the solution that there is: its changes."""
     dt = x.dt[0]
-    x.struck[0] = 0
     for_range(x.n_of[0], lambda i: _look(x, i))
     once(x, kick)
 
@@ -189,14 +188,13 @@ def _fallen(x: Any, count: Any) -> None:
             for m in range(3):
                 x.c_comes[i, m, c] = _of_speed(x, i, x.turned, m, c)
                 x.c_falls[i, m, c] = (x.c_falls[i, m, c] + x.c_comes[i, m, c]) / dt
-                # Whether it is above the surface shows with g, which is not entered yet.
-                speed = x.contact_fall[x.c_of[i]]
-                x.contact_fall[x.c_of[i]] = (speed - x.c_u[i, 2]) / dt
                 x.c_gaps[i, m, c] = _higher(x, i, m, c)
-                x.contact_fall[x.c_of[i]] = speed
 
-        x.c_then[i, 1] = 0.0
-        for_range(x.nv, column)
+        def with_g() -> None:
+            x.c_then[i, 0], x.c_then[i, 1] = above(x, x.c_of[i]), 0.0
+            for_range(x.nv, column)
+
+        _with_g(x, i, with_g)
 
     def every(do: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: do(i), nothing))
@@ -205,6 +203,15 @@ def _fallen(x: Any, count: Any) -> None:
     every(of_contact)
     once(x, _see, x.v, count)
     every(before)
+
+
+def _with_g(x: Any, i: Any, do: Callable[[], None]) -> None:
+    """Call do() while a contact knows g, before the step knows it."""
+    c = x.c_of[i]
+    u = 1.0 * x.contact_fall[c]
+    x.contact_fall[c] = (u - x.c_u[i, 2]) / x.dt[0]
+    do()
+    x.contact_fall[c] = u
 
 
 def _look(x: Any, i: Any) -> None:
@@ -242,10 +249,6 @@ def _begins(x: Any) -> None:
     def every(do: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: do(i), nothing))
 
-    def when(i: Any) -> None:
-        x.c_then[i, 0] = where(x.c_then[i, 1] < math.inf, x.c_then[i, 0], 0.0)
-        cond(hits_now(x, i), lambda: _hit(x, i), nothing)
-
     def first(i: Any) -> None:
         one = hits_now(x, i) & (x.c_du[i, 2] <= x.by_group[x.c_group[i], WHEN])
         x.soonest[x.c_group[i]] = where(one, i, x.soonest[x.c_group[i]])
@@ -256,7 +259,7 @@ def _begins(x: Any) -> None:
             x.c_then[i, k] = x.c_passed[i, 2 + k]
 
     each_group(x, lambda p: put(x.soonest, p, -1))
-    every(when)
+    every(lambda i: cond(hits_now(x, i), lambda: _hit(x, i), nothing))
     every(first)
     every(goes_on)
 
@@ -390,9 +393,7 @@ def _aims(x: Any, i: Any) -> None:
 
 def _alone(x: Any, i: Any, c: Any) -> None:
     """Of one that follows from no other: as ``impacts.arrive``. Turns may have gone on with its gap."""
-    dt = x.dt[0]
-    u = _come(x, i)
-    h = above(x, c)
+    dt, u, h = x.dt[0], _come(x, i), above(x, c)
     (at, s), (when, fast) = bounce(x, c, u, h), _rates(x, c, u, h, 0.0)
 
     def column(k: Any) -> None:
@@ -442,15 +443,12 @@ def _of_parameters(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.f, b, Force.zero()))
 
     def contact(i: Any) -> None:
-        c, dt = x.c_of[i], x.dt[0]
-        u = 1.0 * x.contact_fall[c]
-        x.contact_fall[c] = (u - x.c_u[i, 2]) / dt
+        c, dt, u = x.c_of[i], x.dt[0], _come(x, i)
         h = above(x, c)
         (at, s), (when, fast) = bounce(x, c, u, h), _rates(x, c, u, h, 0.0)
         higher = where(h > 0.0, -0.125 * dt * dt, 0.0)
         by_g = _after(x, c, at, s, (when.g + when.gap * higher, fast.g + fast.gap * higher, 1.0))
         by_s = _after(x, c, at, s, (0.0, 1.0, 0.0))
-        x.contact_fall[c] = u
         way, back = x.of_aims[i, 0] / dt, x.of_aims[i, 1]
         share = x.pair_restitution[x.contact_pair[c]]
         add(x.of_pair, (x.contact_pair[c], 1), (way * by_s[0] + back * by_s[1]) * s / share)
@@ -461,10 +459,9 @@ def _of_parameters(x: Any) -> None:
 
     def worth(i: Any) -> None:
         active = bounces(x, i) & (abs(x.of_aims[i, 0]) + abs(x.of_aims[i, 1]) > 0.0)
-        cond(active, lambda: contact(i), nothing)
+        cond(active, lambda: _with_g(x, i, lambda: contact(i)), nothing)
 
     for_range(x.n_of[0], worth)
-    # Inverse dynamics, which follow, have their own forces on bodies.
     once(x, generalized, x.f, x.mu)
     back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
     once(x, velocities, x.mu, x.V_mu)

@@ -25,7 +25,7 @@ from robokit.contact.detection_derivatives import frame_motion, gap_rate
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import slip, tangent
-from robokit.contact.solver import HERE, load, mobility, relative, tried_of
+from robokit.contact.solver import HERE, load, mobility, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
@@ -252,7 +252,8 @@ def _slopes(x: Any, i: Any) -> list[Any]:
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; that speed with its gap.
+    """How a contact's aim changes with its gap, and along t1, t2, n with its speed before; that speed with
+    its gap.
 
     With that its compliance changes, R = 1 / (dt kd), unless that is less than R may be. To the law that is a
     change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.

@@ -165,7 +165,7 @@ BOUNCE_AIMS = (
     real("c_then", "n_constraints", 2, role="work"),  # gap and time as the turn began
     whole("soonest", "n_parts", role="work"),  # of each group, the first to bounce in a turn
     real("c_normal", "n_constraints", "nv", role="work"),  # along each coordinate: normal velocity,
-    real("c_closer", "n_constraints", "nv", role="work"),  # change of the gap,
+    real("c_closer", "n_constraints", "nv", role="out"),  # change of the gap,
     real("c_now", "n_constraints", "nv", role="work"),  # and of the normal velocity that y has
     real("weightless", 3, role="work"),
     whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
@@ -187,10 +187,11 @@ LANDING_DERIVATIVES = (
     real("of_way", "nv", role="work"),  # what the way is worth, then the first solution
     whole("limited", 1),  # 1 where energy limits bounces
     real("aims", "n_constraints", 2),  # see BOUNCE_AIMS
+    real("c_closer", "n_constraints", "nv"),
     real("aim_rates", "n_constraints", 2, 3, "nv"),
     real("of_aims", "n_constraints", 2, role="out"),
     real("r_tau", "nv", "nv", role="work"),  # changes of the residual by tau, through these aims
-    # Of bounces that energy limits (limit_derivatives.py): what the step has left; c_g of a solution is c_g_after
+    # Of bounces that energy limits (limit_derivatives.py): what the step has left
     real("y_now", "nv", role="work"),
     real("ahead_now", "nv", role="work"),
     real("c_g_now", "n_constraints", 3, role="work"),

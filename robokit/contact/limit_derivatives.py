@@ -1,99 +1,69 @@
 """Derivatives of a step in which bounces give back less than all of restitution (bounces.py).
 
-Its end is on the way between two solutions, one with aims of 0 and one with all of restitution, at the share
-s at which what bounces make, W, is 0. With the derivatives of each solution by the implicit function theorem
+Its end is on the way between two pairs of solutions (landings.py), one with aims of 0 and one with all of
+restitution, at the share s at which what bounces make, W, is 0. With the derivatives of each solution
+(landing_derivatives.py), of y and in the same way of ``ahead``,
 
-    dy = (1 - s) dy0 + s dy1 + (y1 - y0) ds        W_s ds = -(change of W at this share)
+    dy = (1 - s) dy_0 + s dy_1 + (y_1 - y_0) ds        W_s ds = -(change of W at this share)
 
 s and W are those of each group of bodies that constraints connect (groups.py); one that is not limited has
 s = 1.
 
-    W = sum over bouncing contacts of g . u, less (y - v) . J^T g / 2
+    W = sum over bouncing contacts of g . u, less (y - v) . J^T g / 2, and dt/2 G . (ahead - y)
 
-J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du). In reverse mode, for
-what parameters are worth, W has the weight -(y1 - y0) . (what y is worth) / W_s in each solution.
+J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du), and G of gravity as
+inverse dynamics at rest. In reverse mode, for what parameters are worth, W has the weight
+-(y_1 - y_0) . (what y is worth) / W_s.
 
 Source: implicit function theorem, twice.
-Cost: twice that of step_derivatives.py, and O(nv n) of bodies and contacts.
+Cost: twice that of landing_derivatives.py, and O(nv n) of bodies and contacts.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
-from robokit.contact.closing_derivatives import along, drift_tangents, loaded, motions, pull, pulled
+from robokit.contact.closing_derivatives import along, loaded, motions, pulled
 from robokit.contact.constraint_derivatives import rates_of, seen
-from robokit.contact.fields import LIMITED_BOUNCES, MOTOR, STEP_PULLBACK
+from robokit.contact.fields import MOTOR
 from robokit.contact.groups import RATE, SHARE, WORK, add_to, each_group
-from robokit.contact.kinematics import velocities
-from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
+from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.solver import impulses, see
-from robokit.contact.step import ARRAYS
-from robokit.contact.step_derivatives import (
-    balance,
-    by_motor,
-    finish,
-    kernel_of_copies,
-    no_parameters,
-    of_body,
-    of_constraint,
-    resist,
-    right_sides,
-)
-from robokit.contact.vectors import add, nothing, put, vector, write_row
+from robokit.contact.step_derivatives import inverse_dynamics_derivatives, of_body
+from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
-from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
 
 
-@functools.cache
-def limited_kernel() -> LoopKernel:
-    """The kernel of ``next``, of all robots."""
-    return kernel_of_copies("contact_limited", limited, ARRAYS, (*LIMITED_BOUNCES, *STEP_PULLBACK), "next")
+def own(x: Any, k: Any, group: Any) -> Any:
+    """The share in a group of a pair of solutions: with aims of 0 (k = 0), or with full restitution (1)."""
+    share = where(x.limited[0] > 0, x.by_group[group, SHARE], 1.0)
+    return where(k > 0, share, 1.0 - share)
 
 
-def limited(x: Any) -> None:
-    """``next`` of a step whose bounces are limited, and what parameters are worth from ``of_end``."""
-    for_range(x.nv, lambda j: put(x.y_now, j, x.y[j]))
-    for_range(x.n_of[0], lambda i: write_row(x.c_g_now, i, vector(x.c_g, i)))
-    once(x, see, x.y_bounced, x.c_u_bounced)
-    once(x, see, x.y, x.c_u_now)
-    for M in (x.W_by, x.W_by_start, x.dy_now.reshape(x.nv, 3 * x.nv)):
-        for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
-    once(x, drift_tangents, 0, x.v_before, x.v_before)
-    _by_share(x)
-    for_range(2, lambda k: _solution(x, k))
-    _weigh_mixed(x)
-    _enter(x, x.dy_now)  # to W_by_start
-
-    def direction(m: int, c: Any) -> None:
-        def row(j: Any) -> None:
-            ds = -x.W_by_start[m, c] * x.share_by_W[j]
-            same = x.row_group[j] == x.row_group[c]
-            x.dy[j, m, c] = x.dy_now[j, m, c] + where(same, x.y_bounced[j] * ds, 0.0)
-
-        for_range(x.nv, row)
-
-    for m in range(3):
-        for_range(x.nv, lambda c, m=m: direction(m, c))
-    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
-    finish(x, x.y, x.dy)
-    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
+def beyond(x: Any, k: Any, group: Any, change: Any) -> Any:
+    """What these solutions have beyond their share, of a ``change`` from aims of 0 to full restitution."""
+    away = own(x, 1 - k, group) * where(k > 0, 1.0, -1.0)
+    return where(x.limited[0] > 0, away * change, 0.0)
 
 
-def _own(x: Any, k: Any, group: Any) -> Any:
-    """The share of a solution, with aims of 0 (k = 0) or with full restitution (1), in that of a group."""
-    return where(k > 0, x.by_group[group, SHARE], 1.0 - x.by_group[group, SHARE])
+def is_limited(x: Any, i: Any) -> Any:
+    """Whether a constraint is a contact whose bounce energy limits."""
+    return bounces(x, i) & (own(x, 1, x.c_group[i]) < 1.0)
 
 
-def _away(x: Any, k: Any, group: Any) -> Any:
-    """How far beyond its share the solution is, of the way from aims of 0 to full restitution."""
-    return where(k > 0, 1.0 - x.by_group[group, SHARE], -x.by_group[group, SHARE])
+def worth(x: Any, i: Any) -> Vector3:
+    """What the impulse of a contact is worth in W: its velocity, of what bounces."""
+    return vector(x.c_u_now, i) * where(bounces(x, i), 1.0, 0.0)
+
+
+def momentum_worth(x: Any, k: Any, j: Any) -> Any:
+    """What J^T g of a row is worth in -W, by its share of a pair of solutions."""
+    return own(x, k, x.row_group[j]) * _half_work(x, j) * (x.y_now[j] - x.v0[j])
 
 
 def _half_work(x: Any, j: Any) -> Any:
@@ -101,203 +71,225 @@ def _half_work(x: Any, j: Any) -> Any:
     return where(x.account[x.row_whole[j], TOUCHED] > 0.0, 0.5, 0.0)
 
 
-def _by_share(x: Any) -> None:
-    """1 / W_s of the group of each row, 0 where energy does not limit it; leaves what W changes by with y and
-    v beside that of impulses in W_by.
+def begin(x: Any) -> None:
+    """Of the step as it was left: itself; 1 / W_s of the group of each row, 0 where energy does not limit it;
+    what W changes by with the velocities at the share, and as bodies move there.
     """
 
-    def of_contact(i: Any) -> None:
-        def rate() -> Any:
-            more, speed = vector(x.c_bounced, i), _worth(x, i)
-            return more.dot(speed) + vector(x.c_g, i).dot(vector(x.c_u_bounced, i))
-
-        add_to(x, x.c_group[i], WORK, cond(bounces(x, i), rate, lambda: 0.0))
-
-    def of_y(j: Any) -> None:
-        half = _half_work(x, j)
-        x.W_by[1, j], x.W_by[2, j] = half * x.Jg[j], -half * x.Jg[j]
-        add_to(x, x.row_group[j], WORK, -half * x.y_bounced[j] * x.Jg[j])
-
-    def of_Jg(j: Any) -> None:
-        add_to(x, x.row_group[j], WORK, -_half_work(x, j) * (x.y_now[j] - x.v0[j]) * x.Jg[j])
-
-    def inverse(j: Any) -> None:
-        limited = x.by_group[x.row_group[j], SHARE] < 1.0
-        x.share_by_W[j] = where(limited, 1.0 / where(limited, x.by_group[x.row_group[j], WORK], 1.0), 0.0)
-
-    once(x, impulses, x.n_of[0], x.n_of[1])
-    each_group(x, lambda p: put(x.by_group, (p, WORK), 0.0))
-    for_range(x.n_of[0], of_contact)
-    for_range(x.nv, of_y)
-    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_bounced, i)))
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_bounced[i]))
-    once(x, impulses, x.n_of[0], x.n_of[1])
-    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_g_now, i)))
-    for_range(x.nv, of_Jg)
-    for_range(x.nv, inverse)
-
-
-def _worth(x: Any, i: Any) -> Vector3:
-    """What the impulse of a bouncing contact is worth in W: its velocity."""
-    return vector(x.c_u_now, i)
-
-
-def _solution(x: Any, k: Any) -> None:
-    """dy of the solution with aims of 0 (k = 0) or with full restitution (1), and what W changes with it."""
-    _slopes(x, k)
-    right_sides(x)
-    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: _driven(x, i)), nothing)
-    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
-    _enter(x, x.dy)
-
-    def entry(j: Any, m: int, c: Any) -> None:
-        add(x.dy_now, (j, m, c), _own(x, k, x.row_group[j]) * x.dy[j, m, c])
-
-    for m in range(3):
-        for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
-
-
-def _slopes(x: Any, k: Any) -> None:
-    """r_q, r_v and factors of r_y at a solution, and what W changes with it."""
-    x.bounce_share[0] = 1.0 * k
-
     def constraint(i: Any) -> None:
-        away = _away(x, k, x.c_group[i])
-        write_row(x.c_g, i, vector(x.c_g_now, i) + vector(x.c_bounced, i) * away)
-        write_row(x.c_u, i, vector(x.c_u_now, i) + vector(x.c_u_bounced, i) * away)
-        aim = where(x.c_g[i, 2] > 0.0, x.c_u[i, 2] + x.c_R[i, 1] * x.c_g[i, 2], 0.0)
-        x.c_aim[i, 2] = where(bounces(x, i), aim, x.c_aim[i, 2])
-
-    def momentum(c: Any) -> None:
-        def more(j: Any, by_q: Any, by_v: Any, by_y: Any) -> Any:
-            w = -_weight(x, k, j)
-            return by_q + w * x.r_q[j, c], by_v + w * x.r_v[j, c], by_y + w * x.r_y[j, c]
-
-        found = for_range(x.nv, more, 0.0, 0.0, 0.0)
-        for m, number in enumerate(found):
-            x.W_of[m, c] = number
-        x.W_of[3, c] = _weight(x, k, c) * x.dt[0]
-
-    def weigh(i: Any) -> None:
-        G, w, own = [x.c_slopes[i, n] for n in range(9)], _worth(x, i), _own(x, k, x.c_group[i])
-        rates = [own * (w.x * G[n] + w.y * G[3 + n] + w.z * G[6 + n]) for n in range(3)]
-        write_row(x.c_weight, i, [*(-r for r in rates), rates[2]])
+        write_row(x.c_g_now, i, vector(x.c_g, i))
+        write_row(x.c_way_now, i, [x.c_ahead[i, k] for k in range(5)])
 
     def coordinate(j: Any) -> None:
-        x.y[j] = x.y_now[j] + x.y_bounced[j] * _away(x, k, x.row_group[j])
+        x.y_now[j], x.ahead_now[j], x.share_by_W[j] = x.y[j], x.ahead[j], 0.0
 
     for_range(x.nv, coordinate)
     for_range(x.n_of[0], constraint)
-    balance(x, x.y)
-    for_range(x.nv, momentum)
-    resist(x)
-    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
-    once(x, _see)
+    for M in (x.W_of, x.W_by_start, x.dy_now.reshape(x.nv, 3 * x.nv), x.dy_ahead.reshape(x.nv, 3 * x.nv)):
+        for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
+    cond(x.limited[0] > 0, lambda: _begin(x), nothing)
 
 
-def _weight(x: Any, k: Any, j: Any) -> Any:
-    """What J^T g of a row is worth in -W, by its share of a solution."""
-    return _own(x, k, x.row_group[j]) * _half_work(x, j) * (x.y_now[j] - x.v0[j])
+def _begin(x: Any) -> None:
+    _gravity(x)
+    once(x, see, x.y_bounced, x.c_u_bounced)
+    once(x, see, x.y_now, x.c_u_now)
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    for_range(x.nv, lambda j: put(x.Jg_now, j, x.Jg[j]))
+    _by_share(x)
 
-
-def _of_parameters(x: Any) -> None:
-    """What parameters are worth: of both solutions, and of the share.
-
-    A number that y is worth changes with the share by rate = -(y1 - y0) . of_y / W_s times what W does, so of
-    a solution mu = r_y^-T (own of_y + rate W_y), and W's own change by momentum and impulses comes to it.
-    """
-    for_range(x.nv, lambda j: put(x.of_q, j, x.of_end[0, j]))
-    for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
-    cond(x.n_loops > 0, lambda: pull(x), nothing)
-    once(x, pulled, 1, x.of_q, x.of_v, x.of_middle, x.of_y)
-    each_group(x, lambda p: put(x.by_group, (p, RATE), 0.0))
-    for_range(x.nv, lambda j: add_to(x, x.row_group[j], RATE, -x.of_y[j] * x.y_bounced[j] * x.share_by_W[j]))
-    _weigh_mixed(x)
-    for_range(x.nv, lambda j: put(x.W_mixed, j, x.W_of[2, j]))
-    no_parameters(x)
-
-    def solution(k: Any) -> None:
-        _slopes(x, k)
-
-        def worth(j: Any) -> None:
-            own, rate = _own(x, k, x.row_group[j]), x.by_group[x.row_group[j], RATE]
-            x.mu[j] = own * x.of_y[j] + rate * (x.W_of[2, j] + own * x.W_mixed[j])
-
-        def of_momentum(j: Any) -> None:
-            add(x.mu, j, x.by_group[x.row_group[j], RATE] * _weight(x, k, j))
-
-        def constraint(i: Any) -> None:
-            g = x.c_group[i]
-            more = where(bounces(x, i), x.by_group[g, RATE] * _own(x, k, g), 0.0)
-            of_constraint(x, i, _worth(x, i) * more)
-
-        for_range(x.nv, worth)
-        back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
-        once(x, velocities, x.mu, x.V_mu)
-        for_range(x.n_of[0], constraint)
-        for_range(x.nv, of_momentum)
-        once(x, velocities, x.mu, x.V_mu)
-        for_range(x.n_bodies, lambda b: of_body(x, b))
-
-    for_range(2, solution)
-
-
-def _driven(x: Any, i: Any) -> None:
-    by_motor(x, i)
-    cond(x.r_kind[i] == MOTOR, lambda: put(x.W_of, (3, x.r_row[i]), 0.0), nothing)
-
-
-def _weigh_mixed(x: Any) -> None:
-    """What W changes with the velocities at the share of each group, to W_of."""
-    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
-    once(x, velocities, x.y, x.V_y)
-    for_range(4, lambda m: for_range(x.nv, lambda c: put(x.W_of, (m, c), x.W_by[m, c])))
+    def mixed(j: Any) -> None:
+        half = _half_work(x, j) * x.Jg_now[j]
+        x.W_after[j], x.W_ahead[j] = 0.0, 0.5 * x.dt[0] * x.weight[j]
+        x.W_y[j] = -half - x.W_ahead[j]
+        add(x.W_of, (1, j), half)
 
     def weigh(i: Any) -> None:
-        write_row(x.c_weight, i, [*vector(x.c_g_now, i), 0.0])
+        write_row(x.c_weight, i, vector(x.c_g_now, i) * where(bounces(x, i), 1.0, 0.0))
 
-    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
-    once(x, _see)
+    for_range(x.nv, mixed)
+    for_range(x.n_of[0], weigh)
+    once(x, velocities, x.y_now, x.V_y)
+    _see(x)
+    for_range(x.nv, lambda j: add(x.W_y, j, x.W_after[j]))
+
+
+def _gravity(x: Any) -> None:
+    """G, and what W changes by as bodies move that the way lifts."""
+
+    def at_rest(j: Any) -> None:
+        x.mean[j], x.acceleration[j], x.weight[j] = 0.0, 0.0, 0.0
+
+    def dof(k: Any) -> None:
+        power = motion(x.S, k).dot(force(x.f, x.dof_body[k]))
+        cond(x.dof_row[k] < 0, nothing, lambda: add(x.weight, x.dof_row[k], power))
+
+    def column(c: Any) -> None:
+        def more(j: Any, total: Any) -> Any:
+            return total + (x.ahead_now[j] - x.y_now[j]) * x.r_q[j, c]
+
+        add(x.W_of, (0, c), 0.5 * x.dt[0] * for_range(x.nv, more, 0.0))
+
+    for_range(x.nv, at_rest)
+    inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
+    for_range(x.n_dofs, dof)
+    for_range(x.nv, column)
+
+
+def _by_share(x: Any) -> None:
+    """1 / W_s of the group of each row that energy limits."""
+
+    def of_contact(i: Any) -> None:
+        more, speed = Vector3(*(x.c_bounced[i, k] for k in range(3))), vector(x.c_u_bounced, i)
+        rate = more.dot(worth(x, i)) + vector(x.c_g_now, i).dot(speed) * where(bounces(x, i), 1.0, 0.0)
+        add_to(x, x.c_group[i], WORK, rate)
+
+    def of_row(j: Any) -> None:
+        half, lifts = _half_work(x, j), x.ahead_bounced[j] - x.y_bounced[j]
+        work = x.y_bounced[j] * x.Jg_now[j] + (x.y_now[j] - x.v0[j]) * x.Jg[j]
+        add_to(x, x.row_group[j], WORK, 0.5 * x.dt[0] * x.weight[j] * lifts - half * work)
+
+    def inverse(j: Any) -> None:
+        group = x.row_group[j]
+        limited = own(x, 1, group) < 1.0
+        x.share_by_W[j] = where(limited, 1.0 / where(limited, x.by_group[group, WORK], 1.0), 0.0)
+
+    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, [x.c_bounced[i, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_bounced[i]))
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    each_group(x, lambda p: put(x.by_group, (p, WORK), 0.0))
+    for_range(x.n_of[0], of_contact)
+    for_range(x.nv, of_row)
+    for_range(x.nv, inverse)
+
+
+def see_momentum(x: Any, k: Any) -> None:
+    """What W changes by with the momentum of a second solution, by r_q, r_v and r_y of what moves without
+    constraints: to W_of, W_after and W_way.
+    """
+
+    def column(c: Any) -> None:
+        def more(j: Any, by_q: Any, by_v: Any, by_way: Any) -> Any:
+            w = -momentum_worth(x, k, j)
+            return by_q + w * x.r_q[j, c], by_v + w * x.r_v[j, c], by_way + w * x.r_y[j, c]
+
+        by_q, by_v, x.W_way[c] = for_range(x.nv, more, 0.0, 0.0, 0.0)
+        for m, number in enumerate((by_q, by_v, x.dt[0] * momentum_worth(x, k, c))):
+            add(x.W_of, (m, c), number)
+        x.W_after[c] = 0.0
+
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        share = -momentum_worth(x, k, r) * number
+        add(x.W_after, c, share)
+        add(x.W_way, c, -share)
+
+    def motor(i: Any) -> None:
+        """Joint forces that go through it are impulses of its row."""
+        j = x.r_row[i]
+        driven = where((x.through_motors[0] > 0) & (x.r_kind[i] == MOTOR), x.dt[0], 0.0)
+        add(x.W_of, (2, j), -driven * momentum_worth(x, k, j))
+
+    for_range(x.nv, column)
+    entries_of_H(x, of_H)
+    for_range(x.n_of[1], motor)
+
+
+def see_contacts(x: Any, k: Any) -> None:
+    """What W changes by with the impulses of what bounces, by the slopes of a second solution."""
+
+    def weigh(i: Any) -> None:
+        w, G = worth(x, i), [x.c_slopes[i, n] for n in range(9)]
+        share = -own(x, k, x.c_group[i])
+        write_row(x.c_weight, i, [share * (w.x * G[n] + w.y * G[3 + n] + w.z * G[6 + n]) for n in range(3)])
+
+    def aims(i: Any) -> None:
+        def column(c: Any) -> None:
+            for m in range(3):
+                add(x.W_of, (m, c), -x.c_weight[i, 2] * x.aim_rates[i, 1, m, c])
+
+        cond(bounces(x, i), lambda: for_range(x.nv, column), nothing)
+
+    for_range(x.n_of[0], weigh)
+    _see(x)
+    cond(k > 0, lambda: for_range(x.n_of[0], aims), nothing)
 
 
 def _see(x: Any) -> None:
-    """Add what velocities and aims of bouncing contacts are worth to W_of, by c_weight."""
+    """Add what velocities of bouncing contacts are worth by ``c_weight``: to W_of, and to W_after by y."""
+    for_range(x.n_bodies, lambda b: write_row(x.V_before, b, motion(x.V_y, b)))
     count = loaded(x)
 
     def contact(i: Any, r: Any) -> None:
-        found, w = seen(x, i, *motions(x, i)), [x.c_weight[i, n] for n in range(4)]
-        aim = x.c_aims[i, 3] * found.before[2] + x.c_aims[i, 0] * found.closer
-        aim = aim + x.c_aims[i, 5] * found.heavier
-        add(x.W_of, (0, r), _dot(w, found.now) + w[3] * aim)
-        add(x.W_of, (1, r), w[3] * x.c_aims[i, 3] * found.u[2])
-        add(x.W_of, (2, r), _dot(w, found.u))
+        found, w = seen(x, i, *motions(x, i)), vector(x.c_weight, i)
+        add(x.W_of, (0, r), w.dot(Vector3(*found.now)))
+        add(x.W_after, r, w.dot(Vector3(*found.u)))
 
-    def turned(i: Any, r: Any) -> None:
-        for m in range(2):
-            share = x.c_weight[i, 3] * x.bounce_share[0]
-            add(x.W_of, (m, r), where(x.contact_bounces[x.c_of[i]] > 1, share * x.c_turned[i, m, r], 0.0))
+    def every(r: Any) -> None:
+        for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: contact(i, r), nothing))
 
-    def every(do: Any, r: Any) -> None:
-        for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: do(i, r), nothing))
-
-    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: every(contact, r)))
-    for_range(x.nv, lambda r: every(turned, r))
+    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: every(r)))
 
 
-def _dot(a: list[Any], b: list[Any]) -> Any:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+def enter(x: Any, by_y: Any, by_way: Any, dy: Any, dy_way: Any) -> None:
+    """Add what W changes by with two velocities to W_by_start, by their changes, (nv, 3, nv)."""
 
-
-def _enter(x: Any, dy: Any) -> None:
-    """W_of, by the middle of the step and y, to W_by_start."""
-    once(x, pulled, 0, x.W_of[0], x.W_of[1], x.W_q, x.W_v)
-
-    def direction(c: Any) -> None:
+    def column(c: Any) -> None:
         def more(j: Any, *sums: Any) -> Any:
-            return tuple(sums[m] + x.W_of[2, j] * dy[j, m, c] for m in range(3))
+            return tuple(s + by_y[j] * dy[j, m, c] + by_way[j] * dy_way[j, m, c] for m, s in enumerate(sums))
 
-        found = for_range(x.nv, more, x.W_q[c], x.W_v[c], x.W_of[3, c])
-        for m, number in enumerate(found):
+        for m, number in enumerate(for_range(x.nv, more, 0.0, 0.0, 0.0)):
             add(x.W_by_start, (m, c), number)
 
-    for_range(x.nv, direction)
+    for_range(x.nv, column)
+
+
+def end(x: Any) -> None:
+    """Changes of y and of the way, to ``dy`` and ``dy_way``, from those at a share that is held."""
+    enter(x, x.W_y, x.W_ahead, x.dy_now, x.dy_ahead)
+    once(x, pulled, 0, x.W_of[0], x.W_of[1], x.W_q, x.W_v)
+
+    def direction(m: int, c: Any) -> None:
+        own_change = (x.W_q[c], x.W_v[c], x.W_of[2, c])[m]
+        W = x.W_by_start[m, c] + own_change
+
+        def row(j: Any) -> None:
+            ds = where(x.row_group[j] == x.row_group[c], -W * x.share_by_W[j], 0.0)
+            x.dy_now[j, m, c] = x.dy_now[j, m, c] + x.y_bounced[j] * ds
+            x.dy_ahead[j, m, c] = x.dy_ahead[j, m, c] + x.ahead_bounced[j] * ds
+
+        for_range(x.nv, row)
+
+    for m in range(3):
+        for_range(x.nv, lambda c, m=m: direction(m, c))
+
+
+# ---- parameters -------------------------------------------------------------------------------------------
+
+
+def weigh_share(x: Any) -> None:
+    """What W is worth, to RATE of each group; with it, what y and the way are worth at a share that is held.
+
+    And what inertias and gravity are worth by what the way lifts.
+    """
+    each_group(x, lambda p: put(x.by_group, (p, RATE), 0.0))
+
+    def of_share(j: Any) -> None:
+        rate = x.of_y[j] * x.y_bounced[j] + x.of_ahead[j] * x.ahead_bounced[j]
+        add_to(x, x.row_group[j], RATE, -rate * x.share_by_W[j])
+
+    def of_W(j: Any) -> None:
+        rate = x.by_group[x.row_group[j], RATE]
+        x.of_y[j], x.of_ahead[j] = x.of_y[j] + rate * x.W_y[j], x.of_ahead[j] + rate * x.W_ahead[j]
+        x.mu[j] = -0.5 * rate * (x.ahead_now[j] - x.y_now[j])
+        x.mean[j], x.acceleration[j] = 0.0, 0.0
+
+    for_range(x.nv, of_share)
+    for_range(x.nv, of_W)
+    inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
+    once(x, velocities, x.mu, x.V_mu)
+    for_range(x.n_bodies, lambda b: of_body(x, b))
+
+
+def rate_of(x: Any, group: Any) -> Any:
+    """What W of a group is worth; 0 where energy does not limit it."""
+    return where(x.limited[0] > 0, x.by_group[group, RATE], 0.0)
