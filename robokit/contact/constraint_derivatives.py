@@ -270,7 +270,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     changes_t, changes_n = R_t > least, R_n > least
     own_t = where(changes_t, R_t, 1.0 / (dt * (kd_t + TANGENTIAL**0.5 * more)))
     own_n = where(changes_n, R_n, 1.0 / (dt * (kd + more)))
-    harder = 2.0 * rate * slope * dt * where((x.struck[0] == 1) | (x.contact_bounces[c] < 0), 0.0, 1.0)
+    harder = 2.0 * rate * slope * dt * where((x.struck[0] == 1) | (x.contact_bounces[c] < -1), 0.0, 1.0)
     rests = where(x.struck[0] > 0, 0.0, 1.0)  # an impact aims at 0
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []

@@ -373,7 +373,7 @@ FORCE_MEMORY = (
     real("contact_rolls", "n_contacts", 3, role="work"),  # at which it rolls, along t1, t2, n [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
-    # another (impacts.py); -1: before or after that
+    # another (impacts.py); -1: it leaves after that; -2: it comes fast, and bounces in the next step
     real(
         "contact_fall", "n_contacts", role="work"
     ),  # acceleration of what bounces towards the surface [m/s^2]

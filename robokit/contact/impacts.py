@@ -94,7 +94,7 @@ def arrive(
             at, s = once(x, bounce, c, u, h)
             rises, back = once(x, after, c, at, s)
             reached = at < math.inf
-            x.contact_bounces[c] = where(reached, 1, -1)
+            x.contact_bounces[c] = where(reached, 1, -2)
             x.contact_back[c] = where(reached, back, x.contact_back[c])
             x.c_aim[i, 2] = where(reached, rises - h, -x.contact_gap[c]) / x.dt[0]
 
@@ -297,10 +297,10 @@ def _comes_next(x: Any, i: Any) -> None:
     """What is driven on by a bounce, but does not arrive in this step, bounces in the next one."""
 
     def contact() -> None:
-        c, u = x.c_of[i], x.c_u[i, 2]
-        comes = (x.contact_bounces[c] == 0) & once(x, fast, c, u, x.c_last[i, 2] * x.c_w[i])
-        x.contact_bounces[c] = where(comes, -1, x.contact_bounces[c])
-        x.contact_back[c] = where(comes, 2.0 * u, x.contact_back[c])
+        c = x.c_of[i]
+        comes = (x.contact_bounces[c] < 1) & once(x, fast, c, x.c_u[i, 2], x.c_last[i, 2] * x.c_w[i])
+        x.contact_bounces[c] = where(comes, -2, x.contact_bounces[c])
+        write_row(x.c_R, i, [where(comes, rigid() * x.c_w[i], x.c_R[i, k]) for k in range(2)])
 
     cond(x.c_kind[i] == FRICTION, contact, nothing)
 

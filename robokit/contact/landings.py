@@ -159,13 +159,13 @@ def smooth(x: Any, c: Any) -> Any:
 def touches_now(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that takes part in impacts.
 
-    It presses, its gap is closed, or it is hit by what others pass on.
+    It presses, its gap is closed, or it is hit by what others pass on; but not if it bounces in the next step.
     """
 
     def contact() -> Any:
         k = x.c_of[c]
         closed = (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[k, 2])
-        return closed | (x.contact_bounces[k] > 1)
+        return (closed & (x.contact_bounces[k] > -2)) | (x.contact_bounces[k] > 1)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 

@@ -139,6 +139,15 @@ ON_GROUND = {
     "ball slides": (Sphere(0.1), (0.3, 0.2, 0.1), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {}),
     "ball lands": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
     "ball bounces": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5}),
+    "ball bounces early in the step": (
+        Sphere(0.1), (0.3, 0.2, 0.1), 0.1013, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5, "torsional": 0.01},
+    ),
+    "ball bounces late in the step": (
+        Sphere(0.1), (0.3, 0.2, 0.1), 0.1026, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.8},
+    ),
+    "box bounces on a corner": (
+        CUBE, (0.8, 0.1, 0), 0.142, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {"restitution": 0.5, "spin": 3.0},
+    ),
     "ball turns": (
         Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01, "rolling": 0.005},
     ),
