@@ -387,7 +387,7 @@ def _residual(x: Any, still: Any) -> None:
 def _aims(x: Any, i: Any) -> None:
     """``aims`` of a contact that bounces, and their changes."""
     c = x.c_of[i]
-    x.aims[i, 0], x.aims[i, 1] = x.c_aim[i, 2], x.contact_back[c]
+    x.aims[i, 0], x.aims[i, 1] = x.c_aim[i, 2], x.contact_back[c, 2]
     cond(x.contact_bounces[c] > 1, lambda: _left(x, i, c), lambda: _alone(x, i, c))
 
 

@@ -137,7 +137,7 @@ def _to_no_restitution(x: Any) -> None:
         limited = bounces(x, c) & (x.by_group[x.c_group[c], SHARE] < 1.0)
         k = where(limited, x.c_of[c], 0)
         x.c_aim[c, 2] = where(limited, minimum(-x.contact_gap[k], 0.0) / x.dt[0], x.c_aim[c, 2])
-        x.contact_back[k] = where(limited, 0.0, x.contact_back[k])
+        x.contact_back[k, 2] = where(limited, 0.0, x.contact_back[k, 2])
 
     def from_zero(c: Any) -> None:
         write_row(x.c_bounced, c, [x.c_bounced[c, k] - now for k, now in enumerate(all_of(c))])

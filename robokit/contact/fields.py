@@ -377,7 +377,7 @@ FORCE_MEMORY = (
     real(
         "contact_fall", "n_contacts", role="work"
     ),  # acceleration of what bounces towards the surface [m/s^2]
-    real("contact_back", "n_contacts", role="work"),  # velocity after the step at which a bounce aims [m/s]
+    real("contact_back", "n_contacts", 3, role="work"),  # velocities after an impact at which it aims [m/s]
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )
 """What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""

@@ -95,7 +95,7 @@ def arrive(
             rises, back = once(x, after, c, at, s)
             reached = at < math.inf
             x.contact_bounces[c] = where(reached, 1, -2)
-            x.contact_back[c] = where(reached, back, x.contact_back[c])
+            x.contact_back[c, 2] = where(reached, back, x.contact_back[c, 2])
             x.c_aim[i, 2] = where(reached, rises - h, -x.contact_gap[c]) / x.dt[0]
 
         cond(x.c_kind[i] == FRICTION, contact, nothing)
@@ -189,7 +189,7 @@ def hold(x: Any) -> None:
         left, c = where(one, more * x.c_w[i], 0.0), where(one, x.c_of[i], 0)
         way = [x.c_g[i, k] + x.c_ahead[i, k] for k in range(3)]
         write_row(x.c_aim, i, [x.c_aim[i, k] + left * way[k] for k in range(3)])
-        x.contact_back[c] = x.contact_back[c] + left * x.c_g[i, 2]
+        write_row(x.contact_back, c, [x.contact_back[c, k] + left * x.c_g[i, k] for k in range(3)])
 
     def again() -> None:
         _solve(x, solve_landings)
@@ -317,7 +317,7 @@ def _aim(x: Any) -> None:
         back = where(rises > 0.0, back, maximum(back, 0.0))
         way = (rises + maximum(dt - since, 0.5 * dt) * left - above(x, c)) / dt
         x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
-        x.contact_back[c] = where(one, back + left, x.contact_back[c])
+        x.contact_back[c, 2] = where(one, back + left, x.contact_back[c, 2])
         for k in range(2):
             x.c_R[i, k] = where(one, rigid() * x.c_w[i], x.c_bounced[i, k])
         cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), lambda: _comes_next(x, i))

@@ -10,8 +10,8 @@ and of g at y2,
     dy2 = -(H + J^T G J)^-1 (r'_q dq + r'_v dv + s_y dy1 + r_tau dtau)
 
 r'_q and r'_v are those of one residual at the mean velocity of y1 and the acceleration of y2. What bounces
-has aims that change in both (bounce_derivatives.py): r_q, r_v and r_tau get -J^T G daim. Where energy limits it
-there are two such pairs of solutions (limit_derivatives.py).
+has aims that change in both (bounce_derivatives.py): r_q, r_v and r_tau get -J^T G daim. Where energy limits
+it there are two such pairs of solutions (limit_derivatives.py).
 
 Source: implicit function theorem, twice.
 Cost: twice that of step_derivatives.py.
@@ -142,11 +142,11 @@ def _go_to_first(x: Any, k: Any) -> None:
         write_row(x.c_g, c, [after[n] + x.c_way_now[c, n] + more[3 + n] for n in range(3)])
 
         def with_restitution() -> None:
-            x.c_aim[c, 2], x.contact_back[x.c_of[c]] = x.aims[c, 0], x.aims[c, 1]
+            x.c_aim[c, 2], x.contact_back[x.c_of[c], 2] = x.aims[c, 0], x.aims[c, 1]
 
         def without() -> None:
             x.c_aim[c, 2] = minimum(-x.contact_gap[x.c_of[c]], 0.0) / x.dt[0]
-            x.contact_back[x.c_of[c]] = 0.0
+            x.contact_back[x.c_of[c], 2] = 0.0
 
         cond(limits.is_limited(x, c), lambda: cond(k > 0, with_restitution, without), nothing)
 

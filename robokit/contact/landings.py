@@ -140,10 +140,8 @@ def strike(x: Any, c: Any) -> None:
     kept, friction = smooth(x, c), x.c_kind[c] == FRICTION
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
-    moves = [x.contact_surface[k_c, k] + x.contact_rolls[k_c, k] for k in range(2)]
-    still = [*moves, x.contact_back[k_c]]
-    for k, aim in enumerate(still):
-        x.c_aim[c, k] = where(touches, aim, x.c_aim[c, k])
+    for k in range(3):
+        x.c_aim[c, k] = where(touches, x.contact_back[k_c, k], x.c_aim[c, k])
     no_part = kept | (friction & ~touches)
     for k in range(2):
         R = where(no_part, math.inf, x.c_R[c, k])
@@ -159,7 +157,7 @@ def smooth(x: Any, c: Any) -> Any:
 def touches_now(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that takes part in impacts.
 
-    It presses, its gap is closed, or it is hit by what others pass on; but not if it bounces in the next step.
+    It presses, its gap is closed, or it is hit by what others pass on; not if it bounces in the next step.
     """
 
     def contact() -> Any:

@@ -140,7 +140,8 @@ ON_GROUND = {
     "ball lands": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
     "ball bounces": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5}),
     "ball bounces early in the step": (
-        Sphere(0.1), (0.3, 0.2, 0.1), 0.1013, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5, "torsional": 0.01},
+        Sphere(0.1), (0.3, 0.2, 0.1), 0.1013, (1, 2, 3, 0.3, 0.1, -1),
+        {"restitution": 0.5, "torsional": 0.01},
     ),
     "ball bounces late in the step": (
         Sphere(0.1), (0.3, 0.2, 0.1), 0.1026, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.8},
@@ -210,7 +211,7 @@ ROWS = {
 @pytest.mark.parametrize("gap", [-5e-5, 1e-4])
 @pytest.mark.parametrize("name", ROWS)
 def test_impacts_that_follow_one_another(name: str, gap: float) -> None:
-    """Bodies in a row, a little off it: derivatives held the velocities after the impacts, and their times."""
+    """Bodies in a row, a little off it: derivatives held velocities after the impacts, and their times."""
     shape, count, restitution, how, come = ROWS[name]
     robot, rng = rk.together({str(k): body(shape) for k in range(count)}), np.random.default_rng(3)
     q, v = robot.neutral().reshape(count, 7), 0.01 * rng.normal(size=(count, 6))

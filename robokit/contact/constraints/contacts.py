@@ -156,10 +156,11 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(may_bounce, 1, where(falls, -2, where(leaves, -1, 0)))
-    x.contact_fall[c], x.contact_back[c] = u, rolls_n
+    x.contact_fall[c] = u
     x.n_of[2] = x.n_of[2] + where(may_bounce, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = moves + Vector3(*(t.dot(rolls) for t in axes))
+    write_row(x.contact_back, c, (still.x, still.y, rolls_n))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
     R = [where(falls, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
