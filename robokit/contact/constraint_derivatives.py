@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robokit.contact import closing_derivatives
-from robokit.contact.bounces import bounces
 from robokit.contact.closing_derivatives import along, gather, loaded, motions, of_motion
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import HARDEST, TANGENTIAL, impact, stiffnesses, surface
@@ -320,7 +319,8 @@ def enter_aims(x: Any, aims: Callable[..., Any], enter: Callable[..., None]) -> 
 
 def follows(x: Any, i: Any) -> Any:
     """Whether a constraint is a contact that bounces, and presses."""
-    return bounces(x, i) & acts(x, i)
+    friction = x.c_kind[i] == FRICTION
+    return friction & (x.contact_bounces[where(friction, x.c_of[i], 0)] > 0) & acts(x, i)
 
 
 def _by_spin(x: Any, i: Any) -> Force:

@@ -24,16 +24,18 @@ bodies of the mobility w the equation of motion has the solution v, which implic
 It acts along the tangents, too.
 
 With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three. It
-falls on to the surface, arrives there the time t after the kick at the speed S, and rises from there for what
-is left of the step, T = dt - t, or leaves at its end, T = 0, where it would be back by then:
+falls on to the surface, arrives there the time t after the kick at the speed S, and rises from there:
 
     h = phi - g dt^2/8,  s0 = -u_n + g dt/2,  S^2 = s0^2 + 2 g h,  t = 2 h / (s0 + S),  s = r S
     on the way: aim_n = (s T - g T^2/2 - h) / dt        after it: aim_n = s - g (T - dt/2)
 
 (landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
 what falls is h above the surface where the kick has it at phi; g is how fast it falls on in a step without
-bounces (impacts.py). What does not arrive in the step feels nothing before it does. The spring adds nothing
-to the speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
+bounces (impacts.py). T is what is left of the step, dt - t, but at least dt/2: the pose that a run records is
+that of dt/2, where its velocity comes from, and would be inside of the surface. So is that of what would be
+back within the step. What does not arrive in the step is kept out on the way, and feels nothing else. The
+spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of a
+gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
