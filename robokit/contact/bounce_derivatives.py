@@ -36,7 +36,7 @@ from robokit.contact.bounces import bounces
 from robokit.contact.closing_derivatives import along, loaded, motions
 from robokit.contact.constraint_derivatives import enter_aims, follows, of_constraints, rates_of, seen
 from robokit.contact.constraints import contacts
-from robokit.contact.constraints.contacts import above, after, bounce, rigid
+from robokit.contact.constraints.contacts import above, after, bounce, restitution, rigid
 from robokit.contact.fields import BOUNCE_AIMS, FRICTION, STEP_PULLBACK
 from robokit.contact.groups import WHEN, each_group
 from robokit.contact.impacts import arrive, hits_now
@@ -61,6 +61,7 @@ from robokit.contact.step_derivatives import (
     no_parameters,
     of_body,
     of_constraint,
+    of_law,
     opposes,
 )
 from robokit.contact.vectors import add, force, motion, nothing, put, write_row
@@ -128,7 +129,7 @@ class Rates(NamedTuple):
 
 def _rates(x: Any, c: Any, u: Any, gap: Any, since: Any) -> tuple[Rates, Rates]:
     """Those of what ``contacts.bounce`` gives: when it arrives, and how fast it leaves."""
-    dt, g, share = x.dt[0], x.contact_fall[c], x.pair_restitution[x.contact_pair[c]]
+    dt, g, share = x.dt[0], x.contact_fall[c], restitution(x, c)
     begins = g * (0.5 * dt + since) - u
     arrives = sqrt(maximum(begins * begins + 2.0 * g * gap, 0.0)) + smallest()
     both = begins + arrives + smallest()
@@ -450,8 +451,7 @@ def _of_parameters(x: Any) -> None:
         by_g = _after(x, c, at, s, (when.g + when.gap * higher, fast.g + fast.gap * higher, 1.0))
         by_s = _after(x, c, at, s, (0.0, 1.0, 0.0))
         way, back = x.of_aims[i, 0] / dt, x.of_aims[i, 1]
-        share = x.pair_restitution[x.contact_pair[c]]
-        add(x.of_pair, (x.contact_pair[c], 1), (way * by_s[0] + back * by_s[1]) * s / share)
+        of_law(x, c, 1, (way * by_s[0] + back * by_s[1]) * s / restitution(x, c))
         of_u = -(way * (by_g[0] - higher) + back * by_g[1]) / dt
         for side, sign in enumerate((-1.0, 1.0)):
             b = x.c_bodies[i, side]

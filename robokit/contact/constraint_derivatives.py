@@ -257,7 +257,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     With that its compliance changes, R = 1 / (dt kd), unless that is less than R may be. To the law that is a
     change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.
     """
-    pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
+    dt, phi = x.dt[0], x.contact_gap[c]
     k, R_t, R_n = x.pair_stiffness[0], x.c_R[i, 0], x.c_R[i, 1]
     g = [x.c_g[i, m] for m in range(3)]
     hit = x.contact_hit[c]
@@ -277,7 +277,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
         bent = -rests * x.contact_bristle[c, m] * TANGENTIAL * k * dt * own_t
         held = where(sticks & changes_t, g[m] * R_t, 0.0)
         changes.append((held - bent) * own_t * harder * TANGENTIAL**0.5)
-    overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
+    overlaps = phi < TOUCHES * x.shape_bound[x.contact_shapes[c, 1]]
     by_gap = rests * where(overlaps, -k * dt * own_n, -1.0 / dt)
     spring = rests * where(overlaps, x.c_aim[i, 2], 0.0)
     by_depth = where(phi < 0.0, -dt * k * w, 0.0)

@@ -34,7 +34,7 @@ from typing import Any
 
 from robokit.contact import solver
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, above, after, bounce, fast, rigid
+from robokit.contact.constraints.contacts import RIGID, above, after, bounce, fast, restitution, rigid
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -273,7 +273,7 @@ def hit(x: Any, i: Any) -> Any:
         x.contact_bounces[c] = 1
         x.c_passed[i, 2], x.c_passed[i, 3] = 0.0, x.c_du[i, 2]
         x.c_R[i, 1], x.c_aim[i, 2] = rigid() * x.c_w[i], x.c_du[i, 1]
-        x.c_passed[i, 1] = x.c_passed[i, 1] * x.pair_restitution[x.contact_pair[c]]
+        x.c_passed[i, 1] = x.c_passed[i, 1] * restitution(x, c)
 
     cond(one, of_contact, lambda: _goes_on(x, i))
     return where(one, 1.0, 0.0)

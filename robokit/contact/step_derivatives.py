@@ -35,7 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
+from robokit.collision.fields import CONTACTS, SHAPES
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled, turns_base
 from robokit.contact.constraint_derivatives import (
@@ -44,6 +44,7 @@ from robokit.contact.constraint_derivatives import (
     by_load,
     of_constraints,
 )
+from robokit.contact.constraints.contacts import of_ground
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -229,14 +230,14 @@ FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
-    contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
+    contact_shapes contact_bodies contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
     dt v_before shape_bound surface_velocity
-    pair_shapes pair_stiffness pair_damping pair_impact body_mobility
+    pair_stiffness pair_damping pair_impact ground_shapes body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
     spring_bodies spring_points spring_dof
@@ -250,7 +251,6 @@ def arrays() -> tuple[ArrayOf, ...]:
     """All that derivatives take."""
     tables = (
         *SHAPES,
-        *PAIRS,
         *FORCES,
         *STATE,
         *SOLVER,
@@ -625,7 +625,7 @@ def step_pullback(x: Any) -> None:
 
 
 def of_parameters(x: Any) -> None:
-    """``of_pair``, ``of_gravity``, ``of_motor`` and ``of_inertia`` from ``mu``."""
+    """``of_shape``, ``of_between``, ``of_gravity``, ``of_motor`` and ``of_inertia`` from ``mu``."""
     no_parameters(x)
     once(x, velocities, x.mu, x.V_mu)
     for_range(x.n_bodies, lambda b: of_body(x, b))
@@ -635,7 +635,8 @@ def of_parameters(x: Any) -> None:
 
 def no_parameters(x: Any) -> None:
     """They are worth nothing."""
-    for_range(x.n_pairs, lambda k: write_row(x.of_pair, k, [0.0] * 2))
+    for_range(x.n_shapes, lambda s: write_row(x.of_shape, s, [0.0] * 2))
+    for_range(2, lambda k: put(x.of_between, k, 0.0))
     for_range(x.n_motors, lambda m: put(x.of_motor, m, 0.0))
     for_range(x.n_bodies, lambda b: write_row(x.of_inertia, b, [0.0] * 10))
     for k in range(3):
@@ -679,6 +680,15 @@ def _ten(X: Motion, Y: Motion) -> list[Any]:
     ]
 
 
+def of_law(x: Any, c: Any, k: int, worth: Any) -> None:
+    """Add what friction (k = 0) or restitution (1) of a contact is worth."""
+
+    def of_shape() -> None:
+        add(x.of_shape, (x.contact_shapes[c, 1], k), worth)
+
+    cond(of_ground(x, c), of_shape, lambda: add(x.of_between, k, worth))
+
+
 def of_constraint(x: Any, i: Any, more: Vector3, of_aim: Callable[..., None] = lambda *_: None) -> None:
     """Add what friction of a constraint is worth; its impulse is worth ``more`` besides.
 
@@ -690,14 +700,14 @@ def of_constraint(x: Any, i: Any, more: Vector3, of_aim: Callable[..., None] = l
         return Vector3(*(moved.dot(force(x.c_E, i, 6 * k)) for k in range(3)))
 
     def contact() -> None:
-        pair, w = x.contact_pair[x.c_of[i]], seen() + more
+        w = seen() + more
         u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
         dx, dy, size = slip(u, aim)
         R_t, R_n = x.c_R[i, 0], x.c_R[i, 1]
         N = (aim[2] - u[2]) / R_n
         slides = size > x.c_mu[i] * R_t * N
         along = where(slides, N / (size + smallest()), 0.0)
-        add(x.of_pair, (pair, 0), -along * (w.x * dx + w.y * dy))
+        of_law(x, x.c_of[i], 0, -along * (w.x * dx + w.y * dy))
         G = [x.c_slopes[i, 3 * k + 2] for k in range(3)]
         of_aim(i, w.x * G[0] + w.y * G[1] + w.z * G[2])
 
