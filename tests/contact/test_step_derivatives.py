@@ -140,8 +140,7 @@ ON_GROUND = {
     "ball lands": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
     "ball bounces": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5}),
     "ball bounces early in the step": (
-        Sphere(0.1), (0.3, 0.2, 0.1), 0.1013, (1, 2, 3, 0.3, 0.1, -1),
-        {"restitution": 0.5, "torsional": 0.01},
+        Sphere(0.1), (0.3, 0.2, 0.1), 0.1013, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5},
     ),
     "ball bounces late in the step": (
         Sphere(0.1), (0.3, 0.2, 0.1), 0.1026, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.8},
