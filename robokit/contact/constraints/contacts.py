@@ -46,9 +46,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.collision.fields import CYLINDER
+from robokit.collision.fields import CYLINDER, SEGMENT
 from robokit.collision.support import pair_number
-from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
+from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, place_on, row, vector
 from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
@@ -347,8 +347,9 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 #
 #     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
 #
-# r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners. That
-# of a disc or coin runs along its rim:
+# r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners.
+# Along a capsule, between its ends, 1/R_a is 0, and 1/R_b of what has corners, which touches it by an edge,
+# is infinite. The place of a disc or coin runs along its rim:
 #
 #     dt/2 r = (down(a') - down(a)) radius + (a' - a) along - dt/2 w x d,     a' = a + dt/2 w x a
 #
@@ -430,7 +431,15 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
     turns = [body_velocity(x, body).ang for body in bodies]
     first, second = (x.shape_radius[shape] for shape in shapes)
     both = first * second / (first + second + smallest())
-    rolls = (turns[1] - turns[0]).cross(n) * where(both > 0.0, both, first + second)
+    turning, radius = (turns[1] - turns[0]).cross(n), where(both > 0.0, both, first + second)
+    rolls = turning * radius
+
+    def straight(b: Any, shape: Any, p: Any) -> Any:
+        return tuple(_straight(x, b, shape, Vector3(*p)))
+
+    for body, shape, other in zip(bodies, shapes, (second, first), strict=True):
+        t = Vector3(*call(straight, body, shape, tuple(p)))
+        rolls = rolls + t * (t.dot(turning) * (other - radius))
 
     def along(b: Any, shape: Any, *of: Any) -> Any:
         return tuple(_along_rim(x, b, shape, *(Vector3(*each) for each in of)))
@@ -444,6 +453,20 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
         way = w.cross(p - vector(x.p, body, 0)) + rolls
         found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
     return found - n * where(rims.dot(rims) > 0.0, n.dot(found), 0.0)
+
+
+def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
+    """The unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
+
+    def between_ends() -> Any:
+        first = x.shape_corners[shape, 0]
+        start, end = (place_on(x, b, vector(x.corners, first + k, 0)) for k in range(2))
+        axis = end - start
+        share = axis.dot(p - start) / axis.dot(axis)
+        beside = (share > LOWEST) & (share < 1.0 - LOWEST)
+        return tuple(chosen(beside, axis * (1.0 / sqrt(axis.dot(axis))), Vector3.zero()))
+
+    return Vector3(*cond(x.shape_kind[shape] == SEGMENT, between_ends, lambda: (0.0,) * 3))
 
 
 def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -> Vector3:
