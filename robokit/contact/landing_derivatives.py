@@ -327,18 +327,19 @@ def _worth_of_pair(x: Any, k: Any) -> None:
     once(x, _linearize, k)
 
     def of_second(j: Any) -> None:
-        own, rate = limits.own(x, k, x.row_group[j]), limits.rate_of(x, x.row_group[j])
-        x.mu[j] = own * (x.of_y[j] - x.of_ahead[j]) + rate * x.W_after[j]
-        x.of_way[j] = 2.0 * own * x.of_ahead[j] + rate * x.W_way[j]
+        group = x.row_group[j]
+        own = limits.own(x, k, group)
+        x.mu[j] = own * (x.of_y[j] - x.of_ahead[j]) + limits.of_rate(x, group, x.W_after[j])
+        x.of_way[j] = 2.0 * own * x.of_ahead[j] + limits.of_rate(x, group, x.W_way[j])
 
     def of_first(j: Any) -> None:
         x.of_way[j] = for_range(x.nv, lambda r, left: left - x.r_way[r, j] * x.mu[r], x.of_way[j])
 
     def of_momentum(j: Any, sign: float) -> None:
-        add(x.mu, j, sign * limits.rate_of(x, x.row_group[j]) * limits.momentum_worth(x, k, j))
+        add(x.mu, j, sign * limits.of_rate(x, x.row_group[j], limits.momentum_worth(x, k, j)))
 
     def of_contact(i: Any) -> None:
-        more = limits.rate_of(x, x.c_group[i]) * limits.own(x, k, x.c_group[i])
+        more = limits.of_rate(x, x.c_group[i], limits.own(x, k, x.c_group[i]))
         _of_force(x, k, 1, i, limits.worth(x, i) * more)
 
     def of_bodies() -> None:

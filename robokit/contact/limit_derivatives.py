@@ -58,7 +58,8 @@ def is_limited(x: Any, i: Any) -> Any:
 
 def worth(x: Any, i: Any) -> Vector3:
     """What the impulse of a contact is worth in W: its velocity, of what bounces."""
-    return vector(x.c_u_now, i) * where(bounces(x, i), 1.0, 0.0)
+    counts = bounces(x, i) & (x.limited[0] > 0)
+    return Vector3(*(where(counts, u, 0.0) for u in vector(x.c_u_now, i)))
 
 
 def momentum_worth(x: Any, k: Any, j: Any) -> Any:
@@ -290,6 +291,6 @@ def weigh_share(x: Any) -> None:
     for_range(x.n_bodies, lambda b: of_body(x, b))
 
 
-def rate_of(x: Any, group: Any) -> Any:
-    """What W of a group is worth; 0 where energy does not limit it."""
-    return where(x.limited[0] > 0, x.by_group[group, RATE], 0.0)
+def of_rate(x: Any, group: Any, number: Any) -> Any:
+    """A number times what W of a group is worth; 0 where energy limits none."""
+    return where(x.limited[0] > 0, x.by_group[group, RATE] * number, 0.0)
