@@ -54,7 +54,7 @@ def place_of_K(x: Any, c: Any) -> Vector3:
     return vector(x.p, where(between, light, x.wholes[x.body_whole[body], 0]))
 
 
-def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
+def rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
     """The rows of a constraint, about the place of K of another one of the same bodies, or of its own.
 
     Where the last first base is body 1, that is the place of all, and the step's origin.
@@ -71,13 +71,13 @@ def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
 
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:
     """The symmetric part of K, the force that the velocities of a constraint's bodies make."""
-    E = _rows_of_E(x, c, c)
+    E = rows_of_E(x, c, c)
     a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
     GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in ((a, b, e), (b, d, f), (e, f, g))]
     K = [*_products(E, GE)]
 
     def with_load() -> tuple[Any, ...]:
-        m, n = _by_load(x, c)
+        m, n = by_load(x, c)
         return tuple(p + 0.5 * q for p, q in zip(K, _products([m, n], [n, m]), strict=True))
 
     return ArticulatedInertia.of(list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K))))
@@ -101,10 +101,10 @@ def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
     )
 
 
-def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
+def by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
     """A patch that turns takes as its contact presses: K = m n^T of these two, beside E^T G E."""
     of = x.c_of[c]
-    E, F = (_rows_of_E(x, k, c) for k in (c, of))
+    E, F = (rows_of_E(x, k, c) for k in (c, of))
     m = E[0] * x.c_by_load[c, 0] + E[1] * x.c_by_load[c, 1] + E[2] * x.c_by_load[c, 2]
     normal = x.c_G[of, 3] - x.c_G[of, 7], x.c_G[of, 4] + x.c_G[of, 6], x.c_G[of, 5]
     return m, F[0] * normal[0] + F[1] * normal[1] + F[2] * normal[2]
@@ -133,11 +133,11 @@ class Skew(NamedTuple):
 
 def skew_stiffness(x: Any, c: Any) -> list[Any]:
     """The skew part of K: n p^T - p n^T, its 15 numbers."""
-    t1, t2, n = _rows_of_E(x, c, c)
+    t1, t2, n = rows_of_E(x, c, c)
     K = _skew_product(n, t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7])
 
     def with_load() -> tuple[Any, ...]:
-        m, normal = _by_load(x, c)
+        m, normal = by_load(x, c)
         return tuple(_sum(K, _skew_product(m * 0.5, normal)))
 
     return list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K)))

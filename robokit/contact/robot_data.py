@@ -29,6 +29,7 @@ Arrays = dict[str, np.ndarray]
 
 KINDS = tuple(JOINT_TABLE)  # kinds of joints in the order of their numbers
 BLOCK = 4  # rows and columns of a block of A, and numbers of a vector: what linear.py works on
+DEEP = int(__import__("os").environ.get("DEEP", "24"))
 FEW = 2  # parts whose order makes no difference to the fill (linear.py)
 
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
@@ -261,10 +262,14 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     """
     bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
     many = len(arrays["part_rows"]) > FEW
+    deep = len(arrays["ancestors"]) > DEEP * len(arrays["dof_row"])
+    alone = len(arrays["part_rows"]) == 1 and len(arrays["row_path"]) == len(arrays["dof_row"])
+    alone = alone and arrays["wholes"][-1, 0] == 1
     own = np.bincount(part[part >= 0]) if many else np.array([n])
     return {
         "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
-        "n_fill": max(1, int((own * (own + 1) // 2).sum())),
+        "n_articulated": len(arrays["parent"]) if deep and alone else 0,
+        "n_fill": max(6 * len(arrays["parent"]) if deep and alone else 1, int((own * (own + 1) // 2).sum())),
     }
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
+from robokit.contact.articulated import couple
 from robokit.contact.accounts import NOTHING, account, begin, conserve, enter_closing, open_account
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.constraints import joints
@@ -44,7 +45,6 @@ from robokit.contact.groups import connect
 from robokit.contact.impacts import hold, pass_on
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
-from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
@@ -115,7 +115,7 @@ def to_middle(x: Any) -> None:
     close_for_kick(x)
     once(x, detect)
     collect(x)
-    once(x, symbolic)
+    couple(x)
 
 
 def _kick(x: Any) -> None:
