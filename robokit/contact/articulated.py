@@ -1,27 +1,31 @@
-"""Solutions of A = H + J^T G J by bodies: articulated inertias, for trees so deep that A would be dense.
+"""A = H + J^T G J of a deep tree by bodies, its factors and solutions: articulated inertias.
 
-A of a chain of n links has n^2 / 2 entries, and its factors take n^3 / 3 operations. Here the velocity V_b of
-each body stays beside that of its joint, V_b = V_lambda + S_b d_b, and what is eliminated, from the tips
-inward, is one dof of one body after the other:
+A of a chain of n links has n^2 / 2 entries, and its factors take n^3 / 3 operations. Here the velocities V_b
+of bodies are unknowns beside those of joints, V_b = V_lambda + S_b d_b, and A is never made. One dof of one
+body after the other is eliminated, from the tips inward, with column s of S_b:
 
-    D = s.M_b s + rotor + G      M_xy -= (M_xb s) (s^T M_by) / D      then M_lambda += M_b
+    D = s.M_bb s + rotor + slopes of rows      M_xy -= (M_xb s) (s^T M_by) / D      at last M_lambda += M_b
 
-M_b is the articulated inertia of a body with the constraints that act on what it carries, 6 x 6. A constraint
-between bodies a and b couples them, M_ab = -K. What is coupled with a body is handed to its parent, so that
-each body is coupled with the other ends of the constraints that reach over it, and with no others. D are the
-pivots that A has when its rows are eliminated from the last to the first.
+M_bb is at first the inertia of a body and what constraints on it add, 6 x 6, at last the articulated inertia
+of what it carries. A constraint between bodies a and b adds to M_aa and M_bb, and couples them: M_ab = -K.
+What a body is coupled with its parent is coupled with after it; so each body is coupled with the other ends
+of the constraints that reach over it, and with no other bodies. M is not symmetric where a contact slides.
+D are the pivots that A has when its rows are eliminated from the last to the first.
 
-Source: RBDA sections 7.2 and 7.3 (articulated bodies); couplings: D. Baraff, Linear-time dynamics using
-Lagrange multipliers, SIGGRAPH (1996), eliminates bodies and joints of a sparse matrix likewise.
-Cost: by dof, (6 + 6 m)^2 operations where it is under m coupled bodies; a solution 24 (1 + m).
+All is in world axes about the step's origin.
+
+Source: RBDA section 7.3 (articulated bodies); couplings: D. Baraff, Linear-time dynamics using Lagrange
+multipliers, SIGGRAPH (1996), eliminates the unknowns of bodies and joints from the tips likewise.
+Cost: by dof, (6 + 6 m)^2 operations, where it carries m couplings; by dof of a solution, 24 (1 + m).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact import linear
+from robokit.contact import kinematics, linear
 from robokit.contact.fields import SPIN
+from robokit.contact.kinematics import generalized, velocities
 from robokit.contact.linear import by_load, rows_of_E, sum_of
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import in_lanes, inertia, nothing, put, write_row
@@ -35,11 +39,11 @@ SIZE = 6 * WIDE
 FIRST, COUNT, CHILDREN, SIBLING, PAIRS, SEEN, PLACE = range(7)
 """Columns of ``coupled``: a body's first entry of ``pattern``, the coupled bodies, and how many; the first
 body whose couplings are handed to it, and the next one of these; the first pair whose last body it is; the
-body in whose list it was seen last; its place in the list that is looked at."""
+body in whose list it was seen last; the number of its matrix in the list that is looked at."""
 
 
 def by_bodies(x: Any) -> Any:
-    """Whether A is not made."""
+    """Whether the tree is deep (robot_data.py). Derivatives read A by rows."""
     return (x.n_articulated > 0) & (x.orders[0] > 0)
 
 
@@ -120,28 +124,18 @@ def _list(x: Any, b: Any) -> None:
     cond(count > 0, hand_on, nothing)
 
 
-def _matrix(b: Any) -> Any:
-    """Where the matrix of a body begins, in M and its transpose."""
-    return SIZE * b
-
-
-def _between(x: Any, e: Any) -> Any:
-    """And that of a body and one that it is coupled with, which is entry e of ``pattern``."""
-    return SIZE * (x.n_bodies + e)
-
-
 def _partner(x: Any, b: Any, e: Any) -> tuple[Any, Any]:
-    """A body that another one is coupled with, and where their matrix is."""
+    """A body that another one is coupled with, and the number of their matrix. Those of bodies come first."""
     entry = x.coupled[b, FIRST] + e
-    return x.pattern[entry], _between(x, entry)
+    return x.pattern[entry], x.n_bodies + entry
 
 
 def _note_places(x: Any, b: Any) -> None:
-    """Note of each body in a list where its matrix is."""
+    """Note of each body in a list which matrix is theirs."""
 
     def one(e: Any) -> None:
-        n, at = _partner(x, b, e)
-        x.coupled[n, PLACE] = at
+        n, own = _partner(x, b, e)
+        x.coupled[n, PLACE] = own
 
     for_range(x.coupled[b, COUNT], one)
 
@@ -155,13 +149,13 @@ def _both(x: Any) -> tuple[Any, Any]:
     return x.A.reshape(n), x.A_skew.reshape(n)
 
 
-def _row(M: Any, at: Any, r: int) -> list[Any]:
-    return [M[at + WIDE * r + k] for k in range(WIDE)]
+def _row(M: Any, at: Any) -> list[Any]:
+    return [M[at + k] for k in range(WIDE)]
 
 
-def _write(M: Any, at: Any, r: int, values: Any) -> None:
+def _write(M: Any, at: Any, values: Any) -> None:
     for k, value in enumerate(values):
-        M[at + WIDE * r + k] = value
+        M[at + k] = value
 
 
 def note_inertias(x: Any) -> None:
@@ -178,22 +172,30 @@ def note_inertias(x: Any) -> None:
             write_row(x.six_by_six, (b, 3 + r), [*turned, *straight, 0.0, 0.0])
 
     for_range(x.n_bodies, body)
+    for r in range(6):
+        write_row(x.six_by_six, (x.n_bodies, r), [0.0] * WIDE)
+
+
+def _begun(x: Any, k: Any) -> Any:
+    """Where a matrix begins. The first time it is a body's inertia, or 0: now it is in the cache."""
+    cond(x.arcs[k, 0] > 0, nothing, lambda: once(x, _begin, k))
+    return SIZE * k
+
+
+def _begin(x: Any, k: Any) -> None:
+    body = where(k < x.n_bodies, k, x.n_bodies)
+
+    def row(r: Any) -> None:
+        numbers = [x.six_by_six[body, r, c] for c in range(WIDE)]
+        for each in _both(x):
+            _write(each, SIZE * k + WIDE * r, numbers)
+
+    x.arcs[k, 0] = 1
+    for_range(6, row)
 
 
 def articulate(x: Any, constraints: Any, rows: Any) -> None:
-    """M of all bodies and pairs, with the slopes of the first constraints; Dinv has what rows add to D."""
-    M, M_T = _both(x)
-
-    def nothing_yet(k: Any) -> None:
-        for each in (M, M_T):
-            for r in range(6):
-                _write(each, SIZE * (x.n_bodies + k), r, [0.0] * WIDE)
-
-    def body(b: Any) -> None:
-        for r in range(6):
-            row = [x.six_by_six[b, r, c] for c in range(WIDE)]
-            for each in (M, M_T):
-                _write(each, _matrix(b), r, row)
+    """M of bodies and pairs, with the slopes of the first constraints; Dinv has what rows add to D."""
 
     def dof(j: Any) -> None:
         x.Dinv[j] = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
@@ -205,36 +207,43 @@ def articulate(x: Any, constraints: Any, rows: Any) -> None:
     for_range(x.n_columns, lambda k: put(x.Dinv, k, 1.0))
     for_range(x.nv, dof)
     for_range(rows, of_row)
-    for_range(x.filled[0] // (SIZE // 16) - x.n_bodies, nothing_yet)
-    for_range(x.n_bodies, body)
+    for_range(x.filled[0] // (SIZE // 16), lambda k: put(x.arcs, (k, 0), 0))
     for_range(constraints, lambda c: once(x, _of_constraint, c))
 
 
 def _of_constraint(x: Any, c: Any) -> None:
     """Add K of a constraint to the matrices of its bodies, and take it from that between them."""
-    M, M_T = _both(x)
     a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
 
-    def add(at: Any, sign: float, K: list[Any]) -> None:
-        for r in range(6):
-            for each, own in ((M, [K[6 * r + k] for k in range(6)]), (M_T, [K[6 * k + r] for k in range(6)])):
-                row = _row(each, at, r)
-                _write(each, at, r, [p + sign * q for p, q in zip(row, [*own, 0.0, 0.0], strict=True)])
-
     def acts() -> None:
-        K = _six_by_six(x, c)
+        write_row(x.K, 0, _six_by_six(x, c))
         one, other = x.body_tip[a] >= 0, x.body_tip[b] >= 0
-        cond(one, lambda: add(_matrix(a), 1.0, K), nothing)
-        cond(other, lambda: add(_matrix(b), 1.0, K), nothing)
+        cond(one, lambda: once(x, _add_K, a, 1.0), nothing)
+        cond(other, lambda: once(x, _add_K, b, 1.0), nothing)
 
         def between() -> None:
             last, n = where(a < b, b, a), where(a < b, a, b)
             once(x, _note_places, last)
-            add(1 * x.coupled[n, PLACE], -1.0, K)
+            once(x, _add_K, 1 * x.coupled[n, PLACE], -1.0)
 
         cond(one & other, between, nothing)
 
     cond(a == b, nothing, acts)
+
+
+def _add_K(x: Any, k: Any, sign: Any) -> None:
+    """Add to a matrix what K of the world has, and to its transpose."""
+    M, M_T = _both(x)
+    first = _begun(x, k)
+
+    def row(r: Any) -> None:
+        at = first + WIDE * r
+        for each, step in ((M, (6, 1)), (M_T, (1, 6))):
+            K = [x.K[0, step[0] * r + step[1] * c] for c in range(6)]
+            for c, number in enumerate(K):
+                each[at + c] = each[at + c] + sign * number
+
+    for_range(6, row)
 
 
 def _six_by_six(x: Any, c: Any) -> list[Any]:
@@ -261,59 +270,41 @@ def eliminate(x: Any) -> None:
     Of dof k of a body row k of its matrices becomes s^T M and, in M_T, M s: that of its own and of those
     between it and others.
     """
-    M, M_T = _both(x)
 
     def body(m: Any) -> None:
         b = x.n_bodies - 1 - m
         first, count, parent = x.body_dofs[b, 0], x.body_dofs[b, 1], x.parent[b]
-        partners = x.coupled[b, COUNT]
         for_range(count, lambda e: once(x, _eliminate, b, first + (count - 1 - e), count - 1 - e))
         cond(x.body_tip[parent] >= 0, lambda: once(x, _hand_down, b, parent), nothing)
 
         def keep(k: Any) -> None:
-            _copy(x, b, _matrix(b) + WIDE * k, k)
-
-            def one(e: Any) -> None:
-                n, at = _partner(x, b, e)
-                _copy(x, n, at + WIDE * k, k)
-
-            for_range(partners, one)
+            once(x, _keep, b, b, k)
+            for_range(x.coupled[b, COUNT], lambda e: once(x, _keep, *_partner(x, b, e), k))
 
         for_range(count, keep)
 
     for_range(x.n_bodies - 1, body)
 
 
-def _copy(x: Any, n: Any, at: Any, k: Any) -> None:
-    """What dof k of a body is worth of another one, to a row of their matrices."""
+def _keep(x: Any, n: Any, own: Any, k: Any) -> None:
+    """What dof k of a body is worth of another one, in a row of the matrices between them."""
     for each, side in zip(_both(x), (1, 0), strict=True):
-        _write(each, at, 0, [x.worth[n, k, side, c] for c in range(WIDE)])
+        _write(each, SIZE * own + WIDE * k, [x.worth[n, k, side, c] for c in range(WIDE)])
 
 
 def _eliminate(x: Any, b: Any, j: Any, k: Any) -> None:
-    """One dof, the k-th of its body."""
-    s = [x.S[j, c] for c in range(6)]
-
-    def worth(n: Any, at: Any) -> None:
-        for side, each in enumerate(reversed(_both(x))):
-            rows = [_row(each, at, r) for r in range(6)]
-            for c in range(WIDE):
-                x.worth[n, k, side, c] = sum_of(s[r] * rows[r][c] for r in range(6))
-
-    def of_partner(e: Any) -> None:
-        worth(*_partner(x, b, e))
-
+    """Dof j, the k-th of its body."""
     partners = 1 * x.coupled[b, COUNT]
-    worth(b, _matrix(b))
-    for_range(partners, of_partner)
-    D = x.Dinv[j] + sum_of(s[c] * x.worth[b, k, 0, c] for c in range(6))
+    once(x, _weigh, b, b, j, k)
+    for_range(partners, lambda e: once(x, _weigh, *_partner(x, b, e), j, k))
+    D = x.Dinv[j] + sum_of(x.S[j, c] * x.worth[b, k, 0, c] for c in range(6))
     x.Dinv[j] = 1.0 / D
-    once(x, _take, _matrix(b), b, b, j, k)
+    once(x, _take, b, b, b, j, k)
 
     def from_partner(e: Any) -> None:
-        n, at = _partner(x, b, e)
-        once(x, _take, at, b, n, j, k)
-        once(x, _take, _matrix(n), n, n, j, k)
+        n, own = _partner(x, b, e)
+        once(x, _take, own, b, n, j, k)
+        once(x, _take, n, n, n, j, k)
 
         def other(z: Any) -> None:
             o = x.pattern[x.coupled[b, FIRST] + z]
@@ -328,53 +319,80 @@ def _eliminate(x: Any, b: Any, j: Any, k: Any) -> None:
     for_range(partners, from_partner)
 
 
-def _take(x: Any, at: Any, one: Any, other: Any, j: Any, k: Any) -> None:
-    """What the dof is worth of the matrices between two bodies."""
-    inverse = x.Dinv[j]
-    for each, side in zip(_both(x), (0, 1), strict=True):
-        left = [x.worth[one, k, side, r] * inverse for r in range(6)]
-        right = [x.worth[other, k, 1 - side, c] for c in range(WIDE)]
-        for r in range(6):
-            row = _row(each, at, r)
-            _write(each, at, r, [a - left[r] * b for a, b in zip(row, right, strict=True)])
+def _weigh(x: Any, n: Any, own: Any, j: Any, k: Any) -> None:
+    """What the dof is worth of its body or of one that is coupled with it: M s and s^T M between them."""
+    at = _begun(x, own)
+    for side, each in enumerate(reversed(_both(x))):
+        rows = [_row(each, at + WIDE * r) for r in range(6)]
+        for c in range(WIDE):
+            x.worth[n, k, side, c] = sum_of(x.S[j, r] * rows[r][c] for r in range(6))
+
+
+def _take(x: Any, own: Any, one: Any, other: Any, j: Any, k: Any) -> None:
+    """What the dof is worth of the matrix between two bodies, or of one."""
+    first = _begun(x, own)
+
+    def row(r: Any) -> None:
+        at = first + WIDE * r
+        for each, side in zip(_both(x), (0, 1), strict=True):
+            left = x.worth[one, k, side, r] * x.Dinv[j]
+            right = [x.worth[other, k, 1 - side, c] for c in range(WIDE)]
+            _write(each, at, [a - left * b for a, b in zip(_row(each, at), right, strict=True)])
+
+    for_range(6, row)
 
 
 def _hand_down(x: Any, b: Any, parent: Any) -> None:
     """Matrices of a body to its parent, which moves as it does now."""
 
-    def add(to: Any, source: Any) -> None:
-        for each in _both(x):
-            for r in range(6):
-                sums = zip(_row(each, to, r), _row(each, source, r), strict=True)
-                _write(each, to, r, [p + q for p, q in sums])
-
-    def add_transposed(to: Any, source: Any) -> None:
-        M, M_T = _both(x)
-        for each, other in ((M, M_T), (M_T, M)):
-            rows = [_row(other, source, r) for r in range(6)]
-            for r in range(6):
-                column = [*(rows[c][r] for c in range(6)), 0.0, 0.0]
-                _write(each, to, r, [p + q for p, q in zip(_row(each, to, r), column, strict=True)])
-
     def of_partner(e: Any) -> None:
-        n, at = _partner(x, b, e)
+        n, own = _partner(x, b, e)
 
         def itself() -> None:
-            add(_matrix(parent), at)
-            add_transposed(_matrix(parent), at)
+            once(x, _add, parent, own)
+            once(x, _add_transposed, parent, own)
 
         def after() -> None:
             once(x, _note_places, n)
-            add_transposed(1 * x.coupled[parent, PLACE], at)
+            once(x, _add_transposed, 1 * x.coupled[parent, PLACE], own)
+            once(x, _note_places, parent)
 
         def another() -> None:
-            cond(n > parent, after, lambda: add(1 * x.coupled[n, PLACE], at))
+            cond(n > parent, after, lambda: once(x, _add, 1 * x.coupled[n, PLACE], own))
 
         cond(n == parent, itself, another)
 
-    once(x, _note_places, parent)
-    add(_matrix(parent), _matrix(b))
-    for_range(x.coupled[b, COUNT], of_partner)
+    def of_partners() -> None:
+        once(x, _note_places, parent)
+        for_range(x.coupled[b, COUNT], of_partner)
+
+    once(x, _add, parent, b)
+    cond(x.coupled[b, COUNT] > 0, of_partners, nothing)
+
+
+def _add(x: Any, k: Any, own: Any) -> None:
+    """One matrix to another."""
+    to, source = _begun(x, k), _begun(x, own)
+
+    def row(r: Any) -> None:
+        for each in _both(x):
+            sums = zip(_row(each, to + WIDE * r), _row(each, source + WIDE * r), strict=True)
+            _write(each, to + WIDE * r, [p + q for p, q in sums])
+
+    for_range(6, row)
+
+
+def _add_transposed(x: Any, k: Any, own: Any) -> None:
+    """The transpose of one to another."""
+    (M, M_T), to, source = _both(x), _begun(x, k), _begun(x, own)
+
+    def row(r: Any) -> None:
+        for each, other in ((M, M_T), (M_T, M)):
+            for c in range(6):
+                place = to + WIDE * r + c
+                each[place] = each[place] + other[source + WIDE * c + r]
+
+    for_range(6, row)
 
 
 # ---- solutions --------------------------------------------------------------------------------------------
@@ -396,11 +414,11 @@ def solve_by_bodies(x: Any, given: Any) -> None:
             share = (given[j] - (((t[0] + t[1]) + (t[2] + t[3])) + (t[4] + t[5]))) * x.Dinv[j]
             known[j] = share
 
-            def push(n: Any, at: Any) -> None:
-                u = _row(M_T, at + WIDE * k, 0)
+            def push(n: Any, own: Any) -> None:
+                u = _row(M_T, SIZE * own + WIDE * k)
                 write_row(p, n, [p[n, c] + u[c] * share for c in range(WIDE)])
 
-            push(b, _matrix(b))
+            push(b, b)
             for_range(x.coupled[b, COUNT], lambda z: push(*_partner(x, b, z)))
 
         for_range(count, dof)
@@ -413,15 +431,15 @@ def solve_by_bodies(x: Any, given: Any) -> None:
         def dof(k: Any, *now: Any) -> tuple[Any, ...]:
             j = first + k
 
-            def of(at: Any, V_n: Any) -> list[Any]:
-                return [a * v for a, v in zip(_row(M, at + WIDE * k, 0), V_n, strict=True)]
+            def of(own: Any, V_n: Any) -> list[Any]:
+                return [a * v for a, v in zip(_row(M, SIZE * own + WIDE * k), V_n, strict=True)]
 
             def partner(z: Any, *so_far: Any) -> tuple[Any, ...]:
-                n, at = _partner(x, b, z)
-                more = of(at, [V[n, c] for c in range(WIDE)])
+                n, own = _partner(x, b, z)
+                more = of(own, [V[n, c] for c in range(WIDE)])
                 return tuple(a + q for a, q in zip(so_far, more, strict=True))
 
-            t = for_range(x.coupled[b, COUNT], partner, *of(_matrix(b), now))
+            t = for_range(x.coupled[b, COUNT], partner, *of(b, now))
             total = ((t[0] + t[4]) + (t[1] + t[5])) + (t[2] + t[3])
             d = known[j] - x.Dinv[j] * total
             given[j] = d
@@ -436,6 +454,23 @@ def solve_by_bodies(x: Any, given: Any) -> None:
     for_range(x.n_bodies, none)
     for_range(x.n_bodies - 1, inward)
     for_range(x.n_bodies - 1, outward)
+
+
+def multiply_by_bodies(x: Any, y: Any, out: Any) -> None:
+    """H y, by the momenta of bodies."""
+    once(x, velocities, y, x.Vd)
+
+    def body(b: Any) -> None:
+        rows = [[x.six_by_six[b, r, c] for c in range(WIDE)] for r in range(6)]
+        V = [x.Vd[b, r] for r in range(6)]
+        write_row(x.pushed, b, [sum_of(V[r] * rows[r][c] for r in range(6)) for c in range(6)])
+
+    def rotor(j: Any) -> None:
+        out[j] = out[j] + x.armature[j] * x.dof_gain[j] * x.dof_gain[j] * y[j]
+
+    for_range(x.n_bodies, body)
+    once(x, generalized, x.pushed, out)
+    for_range(x.nv, rotor)
 
 
 # ---- one or the other -------------------------------------------------------------------------------------
@@ -459,6 +494,11 @@ def factor(x: Any) -> None:
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
     _either(x, (solve_by_bodies, linear.back_substitute), b)
+
+
+def multiply(x: Any, y: Any, out: Any) -> None:
+    """H y."""
+    _either(x, (multiply_by_bodies, kinematics.multiply), y, out)
 
 
 def _either(x: Any, functions: tuple[Any, Any], *arguments: Any) -> None:

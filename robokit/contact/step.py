@@ -22,8 +22,8 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.articulated import couple
 from robokit.contact.accounts import NOTHING, account, begin, conserve, enter_closing, open_account
+from robokit.contact.articulated import couple
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember

@@ -211,12 +211,13 @@ KNOWN = (
 
 
 def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
-    """Whether nothing couples two bodies but joints."""
+    """Whether nothing couples two bodies but joints, and A is a matrix (not articulated.py)."""
     tips = arrays["body_tip"][arrays["shape_body"][arrays["pair_shapes"]].reshape(-1, 2)]
     return (
         bool((tips < 0).any(axis=1).all())
         and sizes["n_loops"] == sizes["n_springs"] == 0
         and sizes["n_parts"] <= FEW
+        and sizes["n_articulated"] == 0
     )
 
 

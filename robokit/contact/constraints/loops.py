@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.articulated import assemble, back_substitute, couple, factor
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, mobility, row, vector
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.articulated import assemble, back_substitute, couple, factor
 from robokit.contact.solver import impulses, relative
 from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once
