@@ -69,6 +69,28 @@ def parallelogram(cranks: int = 3) -> rk.Robot:
     return b.build()
 
 
+def peaucellier() -> rk.Robot:
+    """Peaucellier's straight-line linkage about z: a rhombus on two long bars; a crank leads a corner.
+
+    A bar of the length l is l / 2 [kg] and begins at its joint. Joints: pb (crank), oa, ab, ad, oc, cb, cd.
+    """
+    lengths = {"pb": 0.22, "oa": 0.5, "ab": 0.2, "ad": 0.2, "oc": 0.5, "cb": 0.2, "cd": 0.2}
+
+    def along(length: float) -> Placement:
+        return Placement(position=np.array([length, 0, 0]))
+
+    b = ModelBuilder("peaucellier").link("base")
+    for name, l in lengths.items():
+        b.link(name, l / 2, (l / 2, 0, 0), np.diag([1e-6, l**3 / 24, l**3 / 24]))
+        parent = "base" if name[0] in "po" else "o" + name[0]
+        at = along(0.22 if name == "pb" else 0.0 if parent == "base" else 0.5)
+        b.joint(name, "continuous", parent, name, at, axis=(0, 0, 1))
+    for first, second in (("ab", "pb"), ("cb", "pb"), ("ad", "cd")):
+        ends = along(lengths[first]), along(lengths[second])
+        b.loop_joint(first + second, "revolute", first, second, *ends, axis=(0, 0, 1))
+    return b.build()
+
+
 def nearly_stretched(slack: float, base: str = "fixed") -> rk.Robot:
     """Three bars in a row on a box, hinged about y, whose ends are this much [m] closer than they can be."""
     size, lengths = np.array([0.3, 0.1, 0.04]), (0.1, 0.3, 0.1)

@@ -31,7 +31,7 @@ from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, added, maximum
 
-PROXIMAL = 1e-9  # e: share of the typical entry of A that is added to its diagonal in double precision
+PROXIMAL = 1e-12  # e: share of the typical entry of A that is added to its diagonal in double precision
 ITERATIONS = 3  # proximal iterations
 NEWTON_STEPS = 2  # corrections of a pose beside the loops: each takes off the digits that are right
 RADIUS = 1.0  # angles count as much as lengths on this radius [m], where only lengths or only angles move
@@ -121,15 +121,18 @@ def loop_dynamics(
 ) -> tuple[list[list], list, LoopSystem]:
     """Accelerations by joint [rad/s^2 | m/s^2], loop forces lambda by row, and the system they are of.
 
-    They hold delta'' = 0 for velocities that the loops allow; f_ext as in the RNEA. K is that of the nearest
-    configuration that closes the loops, so that q may lie beside them, as the stages of a step do. Some
-    linkages move only because their rows repeat each other while they are closed (Bennett's, Sarrus's): at
-    an open configuration the rows would be independent, and hold them fast.
+    They hold delta'' = 0; f_ext as in the RNEA. K is that of the nearest configuration that closes the loops,
+    and K' qd that of the nearest velocity that they allow, so that q and qd may lie beside them, as the
+    stages of a step do. Some linkages move only because their rows repeat each other while they are closed
+    (Bennett's, Sarrus's): at an open configuration the rows would be independent, and hold them fast. Where
+    rows are about to repeat each other, a velocity that opens the loops would take an acceleration without
+    bounds.
     """
     free, factor = free_dynamics(tree, q, qd, tau, f_ext)
     system = LoopSystem(factor, closed_loops(tree, models, tree.transforms(q)), proximal)
     _, loops = closest(system, tree, models, q)
     system = LoopSystem(factor, loops, proximal)
+    qd = add(qd, system.motion(system.forces([-x for x in system.rates(qd)])))
     product = (x for loop in system.loops for x in loop.velocity_product(qd))
     forces = system.forces([-a - b for a, b in zip(system.rates(free), product, strict=True)])
     return add(free, system.motion(forces)), forces, system

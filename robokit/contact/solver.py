@@ -202,12 +202,13 @@ def start_anew(x: Any, before: Any) -> None:
 def soften(x: Any, cut: Any, e: Any) -> None:
     """Tangents become soft where a second direction in a row is cut: by the error, and by more each time.
 
-    By their whole mobility at most: loops that are torn open have one direction cut after another for ever.
+    An error of 1 or more says nothing of how much, and so do many cuts, as of loops that are torn open:
+    there tangents are as they are.
     ``cut``: whether this one was; ``e``: the error at its end.
     """
-    soft = x.errors[5] > 0.0
-    softer = minimum(where(cut, maximum(e, SOFTER * x.errors[5]), e), 1.0)
-    x.errors[5] = where(soft | (cut & (x.errors[6] > 0.0)), softer, 0.0)
+    softer = where(cut, maximum(e, SOFTER * x.errors[5]), e)
+    soft = (softer < 1.0) & ((x.errors[5] > 0.0) | (cut & (x.errors[6] > 0.0)))
+    x.errors[5] = where(soft, softer, 0.0)
     x.errors[6] = where(cut, 1.0, 0.0)
 
 

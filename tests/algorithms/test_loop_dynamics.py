@@ -32,15 +32,27 @@ def test_accelerations_and_forces_solve_the_dense_system(kind):
     q = robot.random_configuration(rng)
     robot = closed_at(robot, kind, q, JOINT_TABLE[kind].neutral)
     v, tau = rng.standard_normal((2, robot.nv))
+    K = jacobian(solved(robot, q, v, tau)[2].loops)
+    v -= np.linalg.pinv(K) @ K @ v  # a velocity that the loops allow
     a, forces, system = solved(robot, q, v, tau)
     dense = Dense(robot, q, v)
-    K = jacobian(system.loops)
     product = np.array([x for loop in system.loops for x in loop.velocity_product(robot.split_v(v.tolist()))])
     n = len(K)
     KKT = np.block([[dense.H, -K.T], [K, np.zeros((n, n))]])
     expected = np.linalg.solve(KKT, np.r_[tau - dense.C - dense.G, -product])
     assert relative(a, expected[: robot.nv]) < 1e-9
     assert relative(forces, expected[robot.nv :]) < 1e-9
+
+
+def test_velocity_products_are_those_of_the_nearest_velocity_that_the_loops_allow():
+    robot = parallelogram()
+    q, allowed = np.array([0.4, -0.4, 0.4, 0.4]), np.array([1.5, -1.5, 1.5, 1.5])
+    _, _, system = solved(robot, q, allowed, np.zeros(4))
+    K, H = jacobian(system.loops), rk.crba(robot, q)
+    opening = np.linalg.solve(H, K.T @ np.arange(10.0))
+    a, b = (solved(robot, q, v, rk.bias_forces(robot, q, v))[0] for v in (allowed, allowed + opening))
+    assert np.abs(K @ opening).max() > 1.0
+    np.testing.assert_allclose(b, a, atol=1e-9)
 
 
 def test_both_factors_halve_and_move_as_the_inverse_mass_matrix():

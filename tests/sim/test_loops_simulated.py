@@ -17,6 +17,7 @@ from loop_robots import (
     moving_arms,
     nearly_stretched,
     parallelogram,
+    peaucellier,
     spatial_loop,
 )
 from scipy.integrate import solve_ivp
@@ -162,6 +163,52 @@ def test_cranks_remain_parallel_where_their_loop_loses_rank():
     assert run.q[-1, cranks].min() > 8.0 * np.pi
     assert np.ptp(run.v[:, cranks], axis=1).max() < 1e-5 and np.ptp(run.q[:, cranks], axis=1).max() < 1e-7
     assert np.ptp(run.energy.mechanical) < 1e-6 * run.energy.kinetic[0]
+
+
+def bars_of_peaucellier(a):
+    """Angles of pb, oa, ab, ad, oc, cb, cd against the world; a: half the angle between the long bars."""
+    b = np.arcsin(0.5 * np.sin(a) / 0.2)
+    phi = -np.arccos((0.5 * np.cos(a) - 0.2 * np.cos(b)) / 0.44)
+    return np.array([2 * phi, phi + a, phi + np.pi + b, phi - b, phi - a, phi - np.pi - b, phi + b])
+
+
+def swing_of_peaucellier(start: float, t: np.ndarray) -> np.ndarray:
+    """a(t) from rest, by the equation of motion of one coordinate."""
+    lengths, below = np.array([0.22, 0.5, 0.2, 0.2, 0.5, 0.2, 0.2]), [None, None, 1, 1, None, 4, 4]
+
+    def both(a):  # inertia, and its slope and that of the potential
+        w = bars_of_peaucellier(a + 1e-30j)
+        w, rate = w.real, w.imag * 1e30
+        turned = 1j * lengths * np.exp(1j * w) * rate  # velocities of the bars' ends against their feet
+        u = np.array([0.0 if k is None else turned[k] for k in below]) + turned / 2
+        m = lengths / 2
+        return (m * abs(u) ** 2 + m * lengths**2 / 12 * rate**2).sum(), (m * 9.81 * u.imag).sum()
+
+    def equation(_, y):
+        inertia, slope = both(y[0])
+        change = (both(y[0] + 1e-5)[0] - both(y[0] - 1e-5)[0]) / 2e-5
+        return y[1], -(slope + 0.5 * change * y[1] ** 2) / inertia
+
+    return solve_ivp(equation, (0, t[-1]), [start, 0.0], "DOP853", t, rtol=1e-9, atol=1e-11).y[0]
+
+
+@pytest.mark.parametrize("integrator", ["rkmk4", "energy_momentum"])
+def test_a_linkage_swings_through_the_pose_in_which_all_bars_lie_in_a_line(integrator):
+    # There its loops lose two ranks, and it could also go on as a crank with two bars.
+    robot, t = peaucellier(), 0.012 * np.arange(167)
+    expected = swing_of_peaucellier(0.3, t)
+    assert (np.diff(np.sign(expected)) != 0).sum() == 5
+    w = bars_of_peaucellier(0.3)
+    q = w - np.array([0, 0, w[1], w[1], 0, w[4], w[4]])
+    for dt in (4e-3, 1.5e-3, 0.5e-3):
+        run = rk.simulate(
+            robot, q, duration=2.0, dt=dt, gravity=(0, -9.81, 0), integrator=integrator,
+            record_every=round(0.012 / dt),
+        )  # fmt: skip
+        n = min(len(run), len(t))
+        names = [robot.joint_names.index(name) for name in ("oa", "oc")]
+        found = 0.5 * (run.q[:n, names[0]] - run.q[:n, names[1]])
+        np.testing.assert_allclose(found, expected[:n], atol=1e-6)
 
 
 @pytest.mark.parametrize("slack", [1e-5, 1e-6])
