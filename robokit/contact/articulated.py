@@ -23,28 +23,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact import kinematics, linear
-from robokit.contact.fields import SPIN
-from robokit.contact.kinematics import generalized, velocities
-from robokit.contact.linear import by_load, rows_of_E, sum_of
+from robokit.contact import linear
+from robokit.contact.linear import next_pair, sum_of, whole_stiffness
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import in_lanes, inertia, nothing, put, write_row
 from robokit.engine.loops.fields import once
+from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
 
 WIDE = 8  # numbers of a row of M: six, and two zeros, so that it is two vectors of four
-SIZE = 6 * WIDE
+ROOM = 3  # blocks of A that M of a body takes, and M of a pair
 
 FIRST, COUNT, CHILDREN, SIBLING, PAIRS, SEEN, PLACE = range(7)
 """Columns of ``coupled``: a body's first entry of ``pattern``, the coupled bodies, and how many; the first
 body whose couplings are handed to it, and the next one of these; the first pair whose last body it is; the
 body in whose list it was seen last; the number of its matrix in the list that is looked at."""
 
+P, V = range(2)
+"""Rows of ``p_and_V``: the force that is left on a body, and its velocity."""
+
 
 def by_bodies(x: Any) -> Any:
-    """Whether the tree is deep (robot_data.py). Derivatives read A by rows."""
-    return (x.n_articulated > 0) & (x.orders[0] > 0)
+    """Whether the tree is deep (robot_data.py). Derivatives have A by rows."""
+    return (x.n_deep > 0) & (x.orders[0] > 0)
 
 
 # ---- which bodies are coupled -----------------------------------------------------------------------------
@@ -69,13 +71,13 @@ def list_coupled(x: Any) -> None:
             x.next_clique[c] = x.coupled[last, PAIRS]
             x.coupled[last, PAIRS] = c
 
-        cond((x.body_tip[a] >= 0) & (x.body_tip[b] >= 0) & (a != b), enter, nothing)
+        cond((x.body_tip[a] >= 0) & (x.body_tip[b] >= 0), enter, nothing)
 
     for_range(x.n_bodies, begin)
     for_range(minimum(x.n_of[0], x.n_constraints), pair)
     x.filled[0] = 0
     for_range(x.n_bodies - 1, lambda m: _list(x, x.n_bodies - 1 - m))
-    x.filled[0] = SIZE // 16 * (x.n_bodies + x.filled[0])
+    x.filled[0] = ROOM * (x.n_bodies + x.filled[0])
     note_inertias(x)
 
 
@@ -86,12 +88,7 @@ def _list(x: Any, b: Any) -> None:
     x.coupled[b, SEEN] = b
 
     def enter(n: Any) -> None:
-        def new() -> None:
-            x.coupled[n, SEEN] = b
-            x.pattern[minimum(x.filled[0], x.n_fill - 1)] = n
-            x.filled[0] = x.filled[0] + 1
-
-        cond(x.coupled[n, SEEN] == b, nothing, new)
+        once(x, _enter, b, n)
 
     def of_pair(c: Any) -> Any:
         one, other = x.c_bodies[c, 0], x.c_bodies[c, 1]
@@ -124,6 +121,17 @@ def _list(x: Any, b: Any) -> None:
     cond(count > 0, hand_on, nothing)
 
 
+def _enter(x: Any, b: Any, n: Any) -> None:
+    """A body into the list of another one, once."""
+
+    def new() -> None:
+        x.coupled[n, SEEN] = b
+        x.pattern[minimum(x.filled[0], x.n_fill - 1)] = n
+        x.filled[0] = x.filled[0] + 1
+
+    cond(x.coupled[n, SEEN] == b, nothing, new)
+
+
 def _partner(x: Any, b: Any, e: Any) -> tuple[Any, Any]:
     """A body that another one is coupled with, and the number of their matrix. Those of bodies come first."""
     entry = x.coupled[b, FIRST] + e
@@ -145,120 +153,110 @@ def _note_places(x: Any, b: Any) -> None:
 
 def _both(x: Any) -> tuple[Any, Any]:
     """M by rows, and its transpose: of b and a body n before it M_bn and the transpose of M_nb."""
-    n = 16 * x.n_fill
-    return x.A.reshape(n), x.A_skew.reshape(n)
+    return x.A.reshape(2 * x.n_fill, WIDE), x.A_skew.reshape(2 * x.n_fill, WIDE)
 
 
 def _row(M: Any, at: Any) -> list[Any]:
-    return [M[at + k] for k in range(WIDE)]
-
-
-def _write(M: Any, at: Any, values: Any) -> None:
-    for k, value in enumerate(values):
-        M[at + k] = value
+    return [M[at, k] for k in range(WIDE)]
 
 
 def note_inertias(x: Any) -> None:
-    """Inertias of bodies, six by six, which stay while a step is solved."""
+    """Inertias of bodies, six by six, which stay while a step is solved: what they are of unit velocities."""
 
     def body(b: Any) -> None:
         I = inertia(x.I, b)
-        h, J = I.h, I.Ibar
-        angular = [[J.xx, J.xy, J.xz], [J.xy, J.yy, J.yz], [J.xz, J.yz, J.zz]]
-        skew = [[0.0, -h.z, h.y], [h.z, 0.0, -h.x], [-h.y, h.x, 0.0]]
-        for r in range(3):
-            straight, turned = [I.m if r == c else 0.0 for c in range(3)], [skew[c][r] for c in range(3)]
-            write_row(x.six_by_six, (b, r), [*angular[r], *skew[r], 0.0, 0.0])
-            write_row(x.six_by_six, (b, 3 + r), [*turned, *straight, 0.0, 0.0])
+
+        def column(c: Any) -> None:
+            unit = [where(c == r, 1.0, 0.0) for r in range(6)]
+            write_row(x.six, (b, c), I @ Motion(Vector3(*unit[:3]), Vector3(*unit[3:])))
+
+        for_range(6, column)
 
     for_range(x.n_bodies, body)
-    for r in range(6):
-        write_row(x.six_by_six, (x.n_bodies, r), [0.0] * WIDE)
 
 
 def _begun(x: Any, k: Any) -> Any:
     """Where a matrix begins. The first time it is a body's inertia, or 0: now it is in the cache."""
-    cond(x.arcs[k, 0] > 0, nothing, lambda: once(x, _begin, k))
-    return SIZE * k
+    return once(x, _begin, k)
 
 
-def _begin(x: Any, k: Any) -> None:
+def _begin(x: Any, k: Any) -> Any:
     body = where(k < x.n_bodies, k, x.n_bodies)
 
     def row(r: Any) -> None:
-        numbers = [x.six_by_six[body, r, c] for c in range(WIDE)]
+        numbers = [x.six[body, r, c] for c in range(WIDE)]
         for each in _both(x):
-            _write(each, SIZE * k + WIDE * r, numbers)
+            write_row(each, 6 * k + r, numbers)
 
-    x.arcs[k, 0] = 1
-    for_range(6, row)
+    def first() -> None:
+        x.arcs[k, 0] = 1
+        for_range(6, row)
+
+    cond(x.arcs[k, 0] > 0, nothing, first)
+    return 6 * k
 
 
 def articulate(x: Any, constraints: Any, rows: Any) -> None:
     """M of bodies and pairs, with the slopes of the first constraints; Dinv has what rows add to D."""
 
-    def dof(j: Any) -> None:
-        x.Dinv[j] = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
-
     def of_row(i: Any) -> None:
         j, gain = x.r_row[i], x.r_gain[i]
         x.Dinv[j] = x.Dinv[j] + gain * gain * x.r_G[i]
 
-    for_range(x.n_columns, lambda k: put(x.Dinv, k, 1.0))
-    for_range(x.nv, dof)
+    for_range(x.nv, lambda j: put(x.Dinv, j, 1.0 * x.armature[j]))
     for_range(rows, of_row)
-    for_range(x.filled[0] // (SIZE // 16), lambda k: put(x.arcs, (k, 0), 0))
-    for_range(constraints, lambda c: once(x, _of_constraint, c))
+    for_range(x.filled[0] // (ROOM), lambda k: put(x.arcs, (k, 0), 0))
+    for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
+    x.n_of[4] = 1  # M_T is there anyway
+    while_loop(lambda c: c < constraints, lambda c: _to_next_pair(x, c, constraints), 0)
+    for_range(x.n_bodies, lambda b: cond(x.has_K[b] > 0, lambda: _of_body(x, b), nothing))
 
 
-def _of_constraint(x: Any, c: Any) -> None:
-    """Add K of a constraint to the matrices of its bodies, and take it from that between them."""
-    a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
+def _to_next_pair(x: Any, c: Any, constraints: Any) -> Any:
+    """Add K of a pair to the matrices of both bodies, less to that between them; the constraint after it."""
+    c, there = once(x, next_pair, c, constraints)
 
-    def acts() -> None:
-        write_row(x.K, 0, _six_by_six(x, c))
-        one, other = x.body_tip[a] >= 0, x.body_tip[b] >= 0
-        cond(one, lambda: once(x, _add_K, a, 1.0), nothing)
-        cond(other, lambda: once(x, _add_K, b, 1.0), nothing)
+    def of_pair() -> None:
+        a, b = x.c_bodies[c - 1, 0], x.c_bodies[c - 1, 1]
+        last, n = where(a < b, b, a), where(a < b, a, b)
 
-        def between() -> None:
-            last, n = where(a < b, b, a), where(a < b, a, b)
+        def of_two() -> None:
             once(x, _note_places, last)
+            once(x, _write_K, 0)
+            once(x, _add_K, a, 1.0)
+            once(x, _add_K, b, 1.0)
             once(x, _add_K, 1 * x.coupled[n, PLACE], -1.0)
 
-        cond(one & other, between, nothing)
+        cond(a == b, nothing, of_two)
+        x.has_K[0] = 0
 
-    cond(a == b, nothing, acts)
+    cond(there > 0, of_pair, nothing)
+    return c
+
+
+def _of_body(x: Any, b: Any) -> None:
+    """The same of what acts on one body alone."""
+    once(x, _write_K, b)
+    once(x, _add_K, b, 1.0)
+
+
+def _write_K(x: Any, body: Any) -> None:
+    """What is K of a body, by rows, in the last row of ``worth``."""
+    for r, row in enumerate(whole_stiffness(x, body)):
+        write_row(x.worth, (x.n_bodies, r, 0), row)
 
 
 def _add_K(x: Any, k: Any, sign: Any) -> None:
-    """Add to a matrix what K of the world has, and to its transpose."""
-    M, M_T = _both(x)
-    first = _begun(x, k)
+    """Add that to a matrix, and its transpose to the other one."""
+    (M, M_T), first, K = _both(x), _begun(x, k), x.worth
 
     def row(r: Any) -> None:
-        at = first + WIDE * r
-        for each, step in ((M, (6, 1)), (M_T, (1, 6))):
-            K = [x.K[0, step[0] * r + step[1] * c] for c in range(6)]
-            for c, number in enumerate(K):
-                each[at + c] = each[at + c] + sign * number
+        at, own = first + r, x.n_bodies
+        for c in range(6):
+            M[at, c] = M[at, c] + sign * K[own, r, 0, c]
+            M_T[at, c] = M_T[at, c] + sign * K[own, c, 0, r]
 
     for_range(6, row)
-
-
-def _six_by_six(x: Any, c: Any) -> list[Any]:
-    """K of a constraint by rows."""
-    E = [[*e.ang, *e.lin] for e in rows_of_E(x, c, c)]
-    a, b, d, e, f, n, p, q = (x.c_G[c, k] for k in range(8))
-    G = (a, b, e + q), (b, d, f - p), (e - q, f + p, n)
-    GE = [[row[0] * E[0][k] + row[1] * E[1][k] + row[2] * E[2][k] for k in range(6)] for row in G]
-    K = [sum_of(E[i][r] * GE[i][k] for i in range(3)) for r in range(6) for k in range(6)]
-
-    def with_load() -> tuple[Any, ...]:
-        of_turn, of_normal = ([*m.ang, *m.lin] for m in by_load(x, c))
-        return tuple(K[6 * r + k] + of_turn[r] * of_normal[k] for r in range(6) for k in range(6))
-
-    return list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K)))
 
 
 # ---- factors ----------------------------------------------------------------------------------------------
@@ -289,7 +287,7 @@ def eliminate(x: Any) -> None:
 def _keep(x: Any, n: Any, own: Any, k: Any) -> None:
     """What dof k of a body is worth of another one, in a row of the matrices between them."""
     for each, side in zip(_both(x), (1, 0), strict=True):
-        _write(each, SIZE * own + WIDE * k, [x.worth[n, k, side, c] for c in range(WIDE)])
+        write_row(each, 6 * own + k, [x.worth[n, k, side, c] for c in range(WIDE)])
 
 
 def _eliminate(x: Any, b: Any, j: Any, k: Any) -> None:
@@ -323,9 +321,12 @@ def _weigh(x: Any, n: Any, own: Any, j: Any, k: Any) -> None:
     """What the dof is worth of its body or of one that is coupled with it: M s and s^T M between them."""
     at = _begun(x, own)
     for side, each in enumerate(reversed(_both(x))):
-        rows = [_row(each, at + WIDE * r) for r in range(6)]
-        for c in range(WIDE):
-            x.worth[n, k, side, c] = sum_of(x.S[j, r] * rows[r][c] for r in range(6))
+
+        def row(r: Any, *sums: Any) -> tuple[Any, ...]:
+            numbers = _row(each, at + r)  # noqa: B023
+            return tuple(a + x.S[j, r] * b for a, b in zip(sums, numbers, strict=True))
+
+        write_row(x.worth, (n, k, side), for_range(6, row, *[0.0] * WIDE))
 
 
 def _take(x: Any, own: Any, one: Any, other: Any, j: Any, k: Any) -> None:
@@ -333,11 +334,11 @@ def _take(x: Any, own: Any, one: Any, other: Any, j: Any, k: Any) -> None:
     first = _begun(x, own)
 
     def row(r: Any) -> None:
-        at = first + WIDE * r
+        at = first + r
         for each, side in zip(_both(x), (0, 1), strict=True):
             left = x.worth[one, k, side, r] * x.Dinv[j]
             right = [x.worth[other, k, 1 - side, c] for c in range(WIDE)]
-            _write(each, at, [a - left * b for a, b in zip(_row(each, at), right, strict=True)])
+            write_row(each, at, [a - left * b for a, b in zip(_row(each, at), right, strict=True)])
 
     for_range(6, row)
 
@@ -376,8 +377,8 @@ def _add(x: Any, k: Any, own: Any) -> None:
 
     def row(r: Any) -> None:
         for each in _both(x):
-            sums = zip(_row(each, to + WIDE * r), _row(each, source + WIDE * r), strict=True)
-            _write(each, to + WIDE * r, [p + q for p, q in sums])
+            sums = zip(_row(each, to + r), _row(each, source + r), strict=True)
+            write_row(each, to + r, [p + q for p, q in sums])
 
     for_range(6, row)
 
@@ -389,8 +390,7 @@ def _add_transposed(x: Any, k: Any, own: Any) -> None:
     def row(r: Any) -> None:
         for each, other in ((M, M_T), (M_T, M)):
             for c in range(6):
-                place = to + WIDE * r + c
-                each[place] = each[place] + other[source + WIDE * c + r]
+                each[to + r, c] = each[to + r, c] + other[source + c, r]
 
     for_range(6, row)
 
@@ -401,7 +401,18 @@ def _add_transposed(x: Any, k: Any, own: Any) -> None:
 def solve_by_bodies(x: Any, given: Any) -> None:
     """``given`` becomes A^-1 given."""
     M, M_T = _both(x)
-    known, p, V = x.permuted, x.articulated_p, x.articulated_V
+    known, both = x.permuted, x.p_and_V
+
+    def with_partners(b: Any, do: Any, *start: Any) -> Any:
+        """Call do(n, number of the matrix, what is carried) for a body and those that it is coupled with."""
+        first = x.coupled[b, FIRST]
+
+        def one(e: Any, *carried: Any) -> Any:
+            entry = maximum(first + e - 1, 0)
+            n, own = (where(e > 0, other, b) for other in (x.pattern[entry], x.n_bodies + entry))
+            return do(n, own, *carried)
+
+        return for_range(x.coupled[b, COUNT] + 1, one, *start)
 
     def inward(m: Any) -> None:
         b = x.n_bodies - 1 - m
@@ -410,67 +421,45 @@ def solve_by_bodies(x: Any, given: Any) -> None:
         def dof(e: Any) -> None:
             k = count - 1 - e
             j = first + k
-            t = [x.S[j, c] * p[b, c] for c in range(6)]
+            t = [x.S[j, c] * both[b, P, c] for c in range(6)]
             share = (given[j] - (((t[0] + t[1]) + (t[2] + t[3])) + (t[4] + t[5]))) * x.Dinv[j]
             known[j] = share
 
             def push(n: Any, own: Any) -> None:
-                u = _row(M_T, SIZE * own + WIDE * k)
-                write_row(p, n, [p[n, c] + u[c] * share for c in range(WIDE)])
+                u = _row(M_T, 6 * own + k)
+                write_row(both, (n, P), [both[n, P, c] + u[c] * share for c in range(WIDE)])
 
-            push(b, b)
-            for_range(x.coupled[b, COUNT], lambda z: push(*_partner(x, b, z)))
+            with_partners(b, push)
 
         for_range(count, dof)
-        write_row(p, parent, [p[parent, c] + p[b, c] for c in range(WIDE)])
+        write_row(both, (parent, P), [both[parent, P, c] + both[b, P, c] for c in range(WIDE)])
 
     def outward(m: Any) -> None:
         b = m + 1
         first, count, parent = x.body_dofs[b, 0], x.body_dofs[b, 1], x.parent[b]
 
-        def dof(k: Any, *now: Any) -> tuple[Any, ...]:
+        def dof(k: Any) -> None:
             j = first + k
 
-            def of(own: Any, V_n: Any) -> list[Any]:
-                return [a * v for a, v in zip(_row(M, SIZE * own + WIDE * k), V_n, strict=True)]
+            def moves(n: Any, own: Any, *so_far: Any) -> tuple[Any, ...]:
+                w = _row(M, 6 * own + k)
+                return tuple(a + w[c] * both[n, V, c] for c, a in enumerate(so_far))
 
-            def partner(z: Any, *so_far: Any) -> tuple[Any, ...]:
-                n, own = _partner(x, b, z)
-                more = of(own, [V[n, c] for c in range(WIDE)])
-                return tuple(a + q for a, q in zip(so_far, more, strict=True))
-
-            t = for_range(x.coupled[b, COUNT], partner, *of(b, now))
-            total = ((t[0] + t[4]) + (t[1] + t[5])) + (t[2] + t[3])
-            d = known[j] - x.Dinv[j] * total
+            t = with_partners(b, moves, *[0.0] * WIDE)
+            d = known[j] - x.Dinv[j] * (((t[0] + t[4]) + (t[1] + t[5])) + (t[2] + t[3]))
             given[j] = d
-            return tuple(now[c] + (x.S[j, c] * d if c < 6 else 0.0) for c in range(WIDE))
+            write_row(both, (b, V), [both[b, V, c] + x.S[j, c] * d for c in range(6)])
 
-        write_row(V, b, for_range(count, dof, *(V[parent, c] for c in range(WIDE))))
+        write_row(both, (b, V), [both[parent, V, c] for c in range(WIDE)])
+        for_range(count, dof)
 
-    def none(b: Any) -> None:
-        write_row(p, b, [0.0] * WIDE)
+    def begin(c: Any) -> None:
+        for_range(x.n_bodies, lambda b: put(both, (b, P, c), 0.0))
+        both[0, V, c] = 0.0
 
-    write_row(V, 0, [0.0] * WIDE)
-    for_range(x.n_bodies, none)
+    for_range(WIDE, begin)
     for_range(x.n_bodies - 1, inward)
     for_range(x.n_bodies - 1, outward)
-
-
-def multiply_by_bodies(x: Any, y: Any, out: Any) -> None:
-    """H y, by the momenta of bodies."""
-    once(x, velocities, y, x.Vd)
-
-    def body(b: Any) -> None:
-        rows = [[x.six_by_six[b, r, c] for c in range(WIDE)] for r in range(6)]
-        V = [x.Vd[b, r] for r in range(6)]
-        write_row(x.pushed, b, [sum_of(V[r] * rows[r][c] for r in range(6)) for c in range(6)])
-
-    def rotor(j: Any) -> None:
-        out[j] = out[j] + x.armature[j] * x.dof_gain[j] * x.dof_gain[j] * y[j]
-
-    for_range(x.n_bodies, body)
-    once(x, generalized, x.pushed, out)
-    for_range(x.nv, rotor)
 
 
 # ---- one or the other -------------------------------------------------------------------------------------
@@ -478,6 +467,10 @@ def multiply_by_bodies(x: Any, y: Any, out: Any) -> None:
 
 def couple(x: Any) -> None:
     """What constraints couple in a step: bodies, or blocks of A."""
+    once(x, _couple)
+
+
+def _couple(x: Any) -> None:
     _either(x, (list_coupled, symbolic))
 
 
@@ -496,14 +489,9 @@ def back_substitute(x: Any, b: Any) -> None:
     _either(x, (solve_by_bodies, linear.back_substitute), b)
 
 
-def multiply(x: Any, y: Any, out: Any) -> None:
-    """H y."""
-    _either(x, (multiply_by_bodies, kinematics.multiply), y, out)
-
-
 def _either(x: Any, functions: tuple[Any, Any], *arguments: Any) -> None:
     of_bodies, of_matrix = functions
-    if in_lanes(x):
+    if in_lanes(x) or getattr(x, "by_matrix", False):
         once(x, of_matrix, *arguments)
     else:
         cond(by_bodies(x), lambda: once(x, of_bodies, *arguments), lambda: once(x, of_matrix, *arguments))

@@ -270,7 +270,7 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     return {
         "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
         "n_fill": max(6 * n_bodies * by_bodies, 1, int((own * (own + 1) // 2).sum())),
-        "n_articulated": (n_bodies + 1) * by_bodies,
+        "n_deep": (n_bodies + 1) * by_bodies,
     }
 
 

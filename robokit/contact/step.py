@@ -83,13 +83,20 @@ def step_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> Lo
 @functools.cache
 def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
     if not springs:
-        return kernel_of("contact_step", step, ARRAYS, by_source=True, reproducible=reproducible)
+        text = step_by_matrix if reproducible else step
+        return kernel_of("contact_step", text, ARRAYS, by_source=True, reproducible=reproducible)
 
     def with_springs(x: Any) -> None:
-        x.spring_functions = springs
+        x.spring_functions, x.by_matrix = springs, reproducible
         step(x)
 
     return kernel_of("contact_step_of_springs", with_springs, ARRAYS, reproducible=reproducible)
+
+
+def step_by_matrix(x: Any) -> None:
+    """The same of deep trees, too (articulated.py): pages and reproducible runs do without that code."""
+    x.by_matrix = True
+    step(x)
 
 
 def step(x: Any) -> None:

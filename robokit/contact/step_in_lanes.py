@@ -133,13 +133,16 @@ def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["floa
     return kernel_of(name, function, arrays, by_source=True, reproducible=reproducible, lanes=lanes)
 
 
-def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> bool:
+def may_go_in_lanes(
+    x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray], reproducible: bool = False
+) -> bool:
     """Whether the steps of a program can be taken in lanes.
 
-    ``rows``: those in which rows differ, (rows, ...) each.
+    ``rows``: those in which rows differ, (rows, ...) each; ``reproducible``: as in :func:`lanes_kernel`.
     """
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
-    if len(x["part_rows"]) > FEW or deep(x):  # lanes have A by rows, in their order
+    by_bodies = deep(x) and not reproducible
+    if by_bodies or len(x["part_rows"]) > FEW:  # lanes have A by rows, in their order
         return False
     if (x["spring_law"] >= 0).any():  # tensions that are functions have a kernel of their own
         return False

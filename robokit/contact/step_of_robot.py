@@ -91,6 +91,7 @@ def kernel_of_robot(
         instead[symbolic] = lambda _: None
 
     def whole_step(x: Any) -> None:
+        x.by_matrix = reproducible
         if springs:
             x.spring_functions = springs
         if few:
@@ -217,7 +218,7 @@ def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
         bool((tips < 0).any(axis=1).all())
         and sizes["n_loops"] == sizes["n_springs"] == 0
         and sizes["n_parts"] <= FEW
-        and sizes["n_articulated"] == 0
+        and sizes["n_deep"] == 0
     )
 
 

@@ -24,7 +24,7 @@ Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
 TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
-TREE += ["bands", "blocks", "block_mask", "wholes", "body_whole", "armature", "dof_gain"]
+TREE += ["bands", "blocks", "block_mask", "wholes", "body_whole", "armature"]
 MOTION = ("S", "S_own", "S_by_row", "p", "H", "V", "composite")
 FORCES = ("motion_dof", "motion_values", "body_mobility")  # none, and of all bodies
 
@@ -106,7 +106,7 @@ def note_inertias(x: Any) -> None:
     def row(b: Any) -> None:
         for r in range(6):
             for c in range(6):
-                x.six_by_six[b, r, c] = x.inertias[b, 6 * r + c]
+                x.six[b, r, c] = x.inertias[b, 6 * r + c]
 
     for_range(x.n_bodies, row)
 
@@ -213,8 +213,7 @@ def random_tree(
     x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
     x["S_by_row"][:, : min(n_dofs, wide)] = x["S_own"].T[:, :wide]
     x["H"] = in_blocks(H, x["bands"])
-    x |= {"armature": np.where(row < 0, 0.0, rotors[row]), "dof_gain": gain}
-    x["inertias"] = inertias.reshape(-1, 36)
+    x |= {"armature": np.where(row < 0, 0.0, rotors[row]), "inertias": inertias.reshape(-1, 36)}
     return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
@@ -256,7 +255,7 @@ def random_problem(
     sizes |= sizes_of_matrices(tree)
     sizes["n_fill"] = sizes["n_blocks"] * (sizes["n_blocks"] + 1) // 2
     if by_bodies:
-        sizes |= {"n_articulated": n_bodies + 1, "n_fill": 3 * n_bodies * (n_bodies + 1) // 2}
+        sizes |= {"n_deep": n_bodies + 1, "n_fill": 3 * n_bodies * (n_bodies + 1) // 2}
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     x["held"][0] = 1.0
