@@ -79,6 +79,7 @@ def list_coupled(x: Any) -> None:
     for_range(x.n_bodies - 1, lambda m: _list(x, x.n_bodies - 1 - m))
     x.filled[0] = ROOM * (x.n_bodies + x.filled[0])
     note_inertias(x)
+    for_range(6, lambda r: write_row(x.six, (x.n_bodies, r), [0.0] * WIDE))
 
 
 def _list(x: Any, b: Any) -> None:
@@ -168,7 +169,7 @@ def note_inertias(x: Any) -> None:
 
         def column(c: Any) -> None:
             unit = [where(c == r, 1.0, 0.0) for r in range(6)]
-            write_row(x.six, (b, c), I @ Motion(Vector3(*unit[:3]), Vector3(*unit[3:])))
+            write_row(x.six, (b, c), [*(I @ Motion(Vector3(*unit[:3]), Vector3(*unit[3:]))), 0.0, 0.0])
 
         for_range(6, column)
 
@@ -203,6 +204,7 @@ def articulate(x: Any, constraints: Any, rows: Any) -> None:
         j, gain = x.r_row[i], x.r_gain[i]
         x.Dinv[j] = x.Dinv[j] + gain * gain * x.r_G[i]
 
+    for_range(x.n_columns, lambda k: put(x.Dinv, k, 1.0))
     for_range(x.nv, lambda j: put(x.Dinv, j, 1.0 * x.armature[j]))
     for_range(rows, of_row)
     for_range(x.filled[0] // (ROOM), lambda k: put(x.arcs, (k, 0), 0))

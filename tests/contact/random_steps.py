@@ -105,8 +105,8 @@ def note_inertias(x: Any) -> None:
 
     def row(b: Any) -> None:
         for r in range(6):
-            for c in range(6):
-                x.six[b, r, c] = x.inertias[b, 6 * r + c]
+            for c in range(8):
+                x.six[b, r, c] = x.inertias[b, 6 * r + c] if c < 6 else 0.0
 
     for_range(x.n_bodies, row)
 
