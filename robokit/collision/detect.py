@@ -41,7 +41,15 @@ from robokit.collision.fields import (
 )
 from robokit.collision.flush import touches
 from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane
-from robokit.collision.support import middle_of_part, part_of_cube, place, rotation, tangents, vector
+from robokit.collision.support import (
+    middle_of_part,
+    pair_number,
+    part_of_cube,
+    place,
+    rotation,
+    tangents,
+    vector,
+)
 from robokit.collision.terrain import ALIGNED, FLUSH
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
@@ -79,17 +87,19 @@ again, 0 where it is infinite."""
 def detect(x: Any) -> None:
     """Fill CONTACTS, and bring MEMORY and CANDIDATES up to date.
 
-    ``counts`` are the numbers of contacts and near pairs, also beyond the place that there is, and of those
-    that there was no place for. Contacts are in the order of their pairs; near pairs ascend. ``x``: with
-    SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
+    ``counts`` are the numbers of contacts, near pairs and candidates, also beyond the place that there is,
+    and of those that there was no place for: if there are any, nothing else counts. Contacts are in the order
+    of their pairs; near pairs ascend. ``x``: with SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS,
+    ``gravity`` and ``dt``.
     """
     look_among(x, *place_balls(x))
 
 
 def look_among(x: Any, balls: Any, still: Any, stale: Any) -> None:
     """The same, of what :func:`place_balls` found."""
-    for k in range(4):
+    for k in range(3):
         x.counts[k] = 0
+    x.counts[3] = x.candidates[0]
     cond(stale > 0, lambda: _find(x, balls), lambda: None)
     _look_at_candidates(x, balls, still)
 
@@ -145,12 +155,12 @@ def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
         return m + 1, cond(_stays_apart(x, m, balls), lambda: count, lambda: overlapping(m, count))
 
     def overlapping(m: Any, count: Any) -> Any:
-        k, a, b = x.candidate[m], x.candidate_shapes[m, 0], x.candidate_shapes[m, 1]
+        a, b = x.candidate_shapes[m, 0], x.candidate_shapes[m, 1]
         d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS]
-        return cond(d.dot(d) < sum_ * sum_, lambda: closer(m, k, a, b, count), lambda: count)
+        return cond(d.dot(d) < sum_ * sum_, lambda: closer(m, a, b, count), lambda: count)
 
-    def closer(m: Any, k: Any, a: Any, b: Any, count: Any) -> Any:
-        gap, far = gap_of_balls(x, k, balls, still, dt)
+    def closer(m: Any, a: Any, b: Any, count: Any) -> Any:
+        gap, far = gap_of_balls(x, (a, b), balls, still, dt)
 
         def is_near() -> Any:
             near.candidate[count], near.reach[count, 0] = m, far
@@ -245,7 +255,9 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
         def along() -> Any:
             return gap_along(x, m, middle_of_part(x.apart_along[m], DIRECTIONS))
 
-        gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
+        a, b = (x.shape_kind[x.candidate_shapes[m, side]] for side in range(2))
+        convex = (a != PLANE) & (a != FIELD) & (b != PLANE) & (b != FIELD)
+        gap = cond(convex & ~is_known, along, lambda: 0.0)
 
         def is_apart() -> Any:
             x.least_gap[m] = gap
@@ -266,14 +278,15 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
 
         cond(touches > 0, lambda: _remember(x, x.candidate[m], direction, corners), note)
 
-    def add_one(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
-        add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
+    def add_one(shapes: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
+        add_contact(x, shapes, feature, Vector3(*point), gap, Vector3(*n))
 
     def add(*contact: Any) -> None:
         call(add_one, *contact)
 
-    def pair(i: Any) -> tuple[Any, Any]:
-        return 1 * x.candidate[near.candidate[i]], near.reach[i, 0]
+    def pair(i: Any) -> tuple[tuple[Any, Any], Any]:
+        m = near.candidate[i]
+        return (1 * x.candidate_shapes[m, 0], 1 * x.candidate_shapes[m, 1]), near.reach[i, 0]
 
     narrow_pairs(x, count, Pairs(pair, direction, corners, begin, end), add)
 
@@ -285,18 +298,12 @@ def remembered(near_pair: Any, size: Any) -> Any:
     )
 
 
-def both_convex(x: Any, k: Any) -> Any:
-    """Whether both shapes of a pair are convex and finite."""
-    a, b = x.shape_kind[x.pair_shapes[k, 0]], x.shape_kind[x.pair_shapes[k, 1]]
-    return (a != PLANE) & (a != FIELD) & (b != PLANE) & (b != FIELD)
-
-
-def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
+def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
     """A gap that no contact of a pair is below, by balls around shapes, and the one below which it counts.
 
     That is beyond rounding for what touches at rest: the impact of a neighbour may pass through it.
     """
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    a, b = shapes
     body_a, body_b = x.shape_body[a], x.shape_body[b]
     r_a, r_b = x.shape_bound[a], x.shape_bound[b]
     c_a, c_b = _row(balls, a), _row(balls, b)
@@ -325,16 +332,16 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
     return cond(x.shape_kind[a] == PLANE, above_plane, other), far
 
 
-def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
+def add_contact(x: Any, shapes: tuple[Any, Any], feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
     """Write a contact, unless shapes beside a fixed one hide it, or two triangles of a field have it."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    a, b = shapes
 
     def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
         def one() -> None:
-            write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+            write_contact(x, shapes, feature, Vector3(*p), gap, Vector3(*n))
 
         known = cond(
-            x.shape_kind[a] == FIELD, lambda: _is_known(x, k, Vector3(*p), gap, Vector3(*n)), lambda: 0
+            x.shape_kind[a] == FIELD, lambda: _is_known(x, shapes, Vector3(*p), gap, Vector3(*n)), lambda: 0
         )
         cond(known > 0, lambda: None, one)
 
@@ -344,9 +351,9 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
     cond(touches(x, a, b, feature, point - n * (0.5 * gap), n), given, lambda: None)
 
 
-def _is_known(x: Any, k: Any, point: Vector3, gap: Any, n: Vector3) -> Any:
+def _is_known(x: Any, shapes: tuple[Any, Any], point: Vector3, gap: Any, n: Vector3) -> Any:
     """1 where a contact of this pair with a field has the same place and normal, by rounding; else 0."""
-    s = x.pair_shapes[k, 0]
+    s, k = shapes[0], pair_number(x, *shapes)
     p, off = point + n * (0.5 * gap), in_precision(*FLUSH) * (x.shape_size[s, 0] + x.shape_size[s, 1])
 
     def is_other(m: Any) -> Any:
@@ -363,15 +370,18 @@ def _is_known(x: Any, k: Any, point: Vector3, gap: Any, n: Vector3) -> Any:
     return cond(last >= 0, lambda: where(x.contact_pair[last] == k, 1, 0), lambda: 0)
 
 
-def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
+def write_contact(
+    x: Any, shapes: tuple[Any, Any], feature: Any, point: Vector3, gap: Any, n: Vector3
+) -> None:
     """Count a contact, and write it where there is place."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    a, b = shapes
     i = x.counts[0]
     x.counts[0] = i + 1
 
     def put() -> None:
         x.contact_bodies[i, 0], x.contact_bodies[i, 1] = x.shape_body[a], x.shape_body[b]
-        x.contact_pair[i], x.contact_feature[i], x.contact_gap[i] = k, feature, gap
+        x.contact_shapes[i, 0], x.contact_shapes[i, 1] = a, b
+        x.contact_pair[i], x.contact_feature[i], x.contact_gap[i] = pair_number(x, a, b), feature, gap
         # On the surface of what touches the ground: a wheel rolls on its radius.
         _write(x.contact_place, i, point + n * where(x.shape_body[a] == 0, 0.5 * gap, 0.0))
         t1, t2 = tangents(n)
@@ -438,18 +448,27 @@ def detect_on_planes(x: Any) -> None:
         for c, number in enumerate(place(x, x.shape_body[s], vector(x.shape_centre, s))):
             balls[s, c] = number
 
-    def pair(k: Any) -> None:
-        gap, far = gap_of_balls(x, k, balls, still, dt)
-        cond(gap < far, lambda: on_plane(x, k, far, None, lambda *contact: add(k, *contact)), lambda: None)
+    def pair(*shapes: Any) -> None:
+        gap, far = gap_of_balls(x, shapes, balls, still, dt)
+        near = functools.partial(on_plane, x, shapes, far, None, functools.partial(add, shapes))
+        cond(gap < far, near, lambda: None)
 
-    def add(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
+    def add(shapes: tuple[Any, Any], feature: Any, point: Any, gap: Any, n: Any) -> None:
         def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
-            write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+            write_contact(x, shapes, feature, Vector3(*p), gap, Vector3(*n))
 
         call(write, feature, tuple(point), gap, tuple(n))
 
+    def run(a: Any, m: Any) -> None:
+        first, end = x.runs[m, 0], x.runs[m, 1]
+        for_range(end - first, lambda k: pair(a, first + k))
+
+    def shape(a: Any) -> None:
+        first, count = x.shape_runs[a, 0], x.shape_runs[a, 1]
+        for_range(count, lambda k: run(a, first + k))
+
     for_range(x.n_shapes, ball)
-    for_range(x.n_pairs, pair)
+    for_range(x.n_shapes, shape)
 
 
 # ==== detection as a kernel of its own ============================================================
@@ -496,22 +515,22 @@ def contacts_at(
     given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
     given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
     given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
-    sizes = {"n_pairs": len(given["pair_shapes"]), "n_shapes": len(given["shape_body"]), "n_bodies": n}
-    given |= {a.name: a.zeros(sizes) for a in CANDIDATES}
+    sizes = {"n_candidates": PLACES, "n_shapes": len(given["shape_body"]), "n_bodies": n}
     known = memory or {}
     before = len(known["near_pair"]) if known else 0
     places = max(PLACES, before)
     while True:
+        given |= {a.name: a.zeros(sizes) for a in CANDIDATES}
         given |= {a.name: a.zeros({"n_near": places}) for a in MEMORY}
         given["near_pair"][:] = -1
         for name in (a.name for a in MEMORY if known):
             given[name][:before] = known[name]
         found = detect_kernel()(**given, n_contacts=places, **options)
-        contacts, near, missing, _ = found["counts"].tolist()
+        contacts, near, missing, candidates = found["counts"].tolist()
         if not missing:
             kept = {a.name: found[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
             return kept | {a.name: found[a.name][:near] for a in MEMORY} | {"counts": found["counts"]}
-        places = max(contacts, near)
+        places, sizes["n_candidates"] = max(places, contacts, near), max(PLACES, candidates)
 
 
 class Detector:
@@ -530,7 +549,7 @@ class Detector:
         ``far``: gap up to which contacts are found [m]; 0 for shapes that overlap; ``reproducible``: whether
         the bits are the same everywhere.
         """
-        self.kernel, self.places = detect_kernel(reproducible), PLACES
+        self.kernel, self.places, self.candidates = detect_kernel(reproducible), PLACES, PLACES
         given = {"gravity": np.array([0.0, 0.0, -1.0]), "dt": np.array([math.sqrt(far / FALL)])}
         self._given = {name: np.ascontiguousarray(array) for name, array in scene.items()} | given
         self._bodies = bodies
@@ -543,23 +562,23 @@ class Detector:
             x["R"][:], x["p"][:] = np.reshape(R, (-1, 9)), p
             x["near_pair"][:], x["candidates"][:] = -1, 0
             self._call()
-            contacts, near, missing, _ = x["counts"].tolist()
+            contacts, near, missing, candidates = x["counts"].tolist()
             if not missing:
                 return {a.name: x[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
-            self.places = max(contacts, near)
+            self.places = max(self.places, contacts, near)
+            self.candidates = max(self.candidates, candidates)
             self._given |= {name: x[name] for name in self._given}  # with what was changed since
             self._prepare()
 
     def _prepare(self) -> None:
         known = {"n_bodies": self._bodies, "n_contacts": self.places, "n_near": self.places}
+        known["n_candidates"] = self.candidates
         for a in self.kernel.arrays:
             if a.name in self._given:
                 shape = self._given[a.name].shape
                 known |= {n: size for n, size in zip(a.shape, shape, strict=True) if isinstance(n, str)}
         self.arrays = {
-            a.name: self._given[a.name]
-            if a in PAIRS  # nobody writes to them
-            else np.array(self._given[a.name], a.zeros(known).dtype)
+            a.name: np.array(self._given[a.name], a.zeros(known).dtype)
             if a.name in self._given
             else a.zeros(known)
             for a in self.kernel.taken
@@ -631,12 +650,15 @@ def _find(x: Any, balls: Any) -> None:
         while_loop(overlaps, beside, t + 1)
 
     for_range(x.n_shapes, from_here)
+    x.counts[3] = x.candidates[0]
+    missing = maximum(x.counts[3] - x.n_candidates, 0)
+    x.counts[2], x.candidates[0] = missing, x.counts[3] - missing
     # Candidates are sorted by their last digit, then by their first one, with n_shapes to a digit.
-    found = zeros(x.candidates[0], kind="integer")
+    found = zeros(x.candidates[0], 3, kind="integer")
     _sort_by(x, found, lambda k: k % x.n_shapes)
     _sort_by(x, found, lambda k: k // x.n_shapes)
     for_range(x.candidates[0], functools.partial(_hand_on, x, last), 0)
-    x.candidates[1] = 1
+    x.candidates[1] = where(missing > 0, 0, 1)
 
 
 class _Kept(NamedTuple):
@@ -671,7 +693,6 @@ def _kept(x: Any, count: Any) -> _Kept:
 def _hand_on(x: Any, kept: _Kept, m: Any, at: Any) -> Any:
     """What was known of a candidate; ``at``: of those before, where pairs begin that are none below it."""
     k = x.candidate[m]
-    _write(x.candidate_shapes, m, [x.pair_shapes[k, side] for side in range(2)])
     at = while_loop(lambda n: _entry(kept.pair, kept.count, n) < k, lambda n: n + 1, at)
 
     def known() -> None:
@@ -691,16 +712,17 @@ def _sort_by(x: Any, found: Any, digit: Callable[[Any], Any]) -> None:
     count, first = x.candidates[0], zeros(x.n_shapes + 1, kind="integer")
 
     def note(m: Any) -> None:
-        found[m] = 1 * x.candidate[m]
-        d = digit(found[m]) + 1
+        _write(found, m, [1 * x.candidate[m], *(1 * x.candidate_shapes[m, side] for side in range(2))])
+        d = digit(found[m, 0]) + 1
         first[d] = first[d] + 1
 
     def add(d: Any) -> None:
         first[d + 1] = first[d + 1] + first[d]
 
     def put(m: Any) -> None:
-        d = digit(found[m])
-        x.candidate[first[d]] = 1 * found[m]
+        d = digit(found[m, 0])
+        x.candidate[first[d]] = 1 * found[m, 0]
+        _write(x.candidate_shapes, first[d], [1 * found[m, 1], 1 * found[m, 2]])
         first[d] = first[d] + 1
 
     for_range(count, note)
@@ -748,23 +770,30 @@ def _sort_in(order: Any, ends: Any, t: Any) -> None:
 
 
 def _enter(x: Any, s: Any, o: Any) -> None:
-    """Put the pair of two shapes at the end of the candidates, if it is one."""
+    """Put the pair of two shapes at the end of the candidates, if they may touch."""
     a, b = minimum(s, o), maximum(s, o)
-    first, count = x.shape_partners[a, 0], x.shape_partners[a, 1]
+    first, count = x.shape_runs[a, 0], x.shape_runs[a, 1]
 
     def halve(low: Any, high: Any) -> Any:
+        """To the first run that ends beyond b."""
         middle = (low + high) // 2
-        below = x.partners[middle, 0] < b
+        below = x.runs[middle, 1] <= b
         return where(below, middle + 1, low), where(below, high, middle)
 
     at, _ = while_loop(lambda low, high: low < high, halve, first, first + count)
 
     def put() -> None:
-        x.candidate[x.candidates[0]] = 1 * x.partners[at, 1]
-        x.candidates[0] = x.candidates[0] + 1
+        m = 1 * x.candidates[0]
+        x.candidates[0] = m + 1
+
+        def write() -> None:
+            x.candidate[m] = pair_number(x, a, b)
+            _write(x.candidate_shapes, m, [a, b])
+
+        cond(m < x.n_candidates, write, lambda: None)
 
     def found() -> None:
-        cond(x.partners[at, 0] == b, put, lambda: None)
+        cond(x.runs[at, 0] <= b, put, lambda: None)
 
     cond(at < first + count, found, lambda: None)
 

@@ -68,26 +68,27 @@ SHAPES = (
 """What all steps share. A point core has one corner."""
 
 PAIRS = (
-    whole("pair_shapes", "n_pairs", 2),  # the shapes that may touch, sorted by their bodies
-    whole("shape_partners", "n_shapes", 2),  # first of a shape's entries of `partners`, and how many
-    whole("partners", "n_pairs", 2),  # later shapes that it may touch, ascending, and the pair that this is
+    whole("shape_pairs", "n_shapes", 3),  # what pairs are numbered by (support.pair_number)
+    whole("shape_runs", "n_shapes", 2),  # first of a shape's entries of `runs`, and how many
+    whole("runs", "n_runs", 2),  # first of later shapes that it may touch, and the end of them; ascending
 )
+"""Which shapes may touch. A pair is told by its shapes, or by its number, which ascends by bodies, then by
+shapes, and is the same whichever pairs may touch."""
 
 CANDIDATES = (
-    whole("candidate", "n_pairs", role="inout"),  # pairs that may touch within some steps, ascending
-    whole("candidate_shapes", "n_pairs", 2, role="inout"),  # the shapes of each of them, in their order
+    whole("candidate", "n_candidates", role="inout"),  # pairs that may touch within some steps, ascending
+    whole("candidate_shapes", "n_candidates", 2, role="inout"),  # the shapes of each of them
     whole("candidates", 2, role="inout"),  # how many; 1 once they are found
     real("ball_then", "n_shapes", 4, role="inout"),  # centre of each ball then, and its margin [m]
     whole("sweep", "n_shapes", role="inout"),  # shapes by the lower ends of their balls along an axis
     # Of each candidate, likewise: no contact has a smaller gap [m], or 0
-    real("least_gap", "n_pairs", role="inout", is_hint=True),
-    whole("apart_along", "n_pairs", role="inout"),  # number of the direction along which that was found
-    whole("apart_corners", "n_pairs", 2, role="inout"),  # one more than the rows of corners of a and b there
+    real("least_gap", "n_candidates", role="inout", is_hint=True),
+    whole("apart_along", "n_candidates", role="inout"),  # number of the direction along which that was found
+    whole("apart_corners", "n_candidates", 2, role="inout"),  # 1 + the rows of corners of a and b there
     real("centre_before", "n_shapes", 3, role="inout"),  # of each ball in the last step [m]
     real("R_before", "n_bodies", 9, role="inout"),  # rotation of each body then
 )
-"""What tells pairs that cannot touch. No contact depends on it: all 0 finds the same. There is room for all
-pairs, of which no more than that of candidates is ever looked at or written to."""
+"""What tells pairs that cannot touch. No contact depends on it: all 0 finds the same."""
 
 POSES = (
     real("R", "n_bodies", 9),  # rotation of each body, by rows: x_world = R x_body + p
@@ -106,7 +107,8 @@ MEMORY = (
 
 CONTACTS = (
     whole("contact_bodies", "n_contacts", 2, role="out"),  # a (0: the world) and b
-    whole("contact_pair", "n_contacts", role="out"),  # of shapes
+    whole("contact_shapes", "n_contacts", 2, role="out"),  # a and b
+    whole("contact_pair", "n_contacts", role="out"),  # the number of this pair
     whole("contact_feature", "n_contacts", role="out"),  # of the pair: the same as long as the contact lasts
     real(
         "contact_place", "n_contacts", 3, role="out"
@@ -114,6 +116,7 @@ CONTACTS = (
     # world, from the origin [m]
     real("contact_frame", "n_contacts", 9, role="out"),  # rows t1, t2, n; n points from a to b
     real("contact_gap", "n_contacts", role="out"),  # negative where they overlap [m]
-    whole("counts", 4, role="out"),  # of contacts, of near pairs, of both that there was no place for
+    # of contacts, of near pairs, of all three that there was no place for, of candidates
+    whole("counts", 4, role="out"),
 )
 """What detection finds. Contacts of a pair, and of two bodies, are neighbours."""

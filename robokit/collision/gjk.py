@@ -147,11 +147,16 @@ def _gjk(
         size = maximum(size, sqrt(w.dot(w)))
         _put(direction, d)
 
+        def is_corner(m: Any, found: Any) -> Any:
+            """Whether it is in the simplex: then none is nearer, however much rounding hides it."""
+            return where((S[m, 0] == w.x) & (S[m, 1] == w.y) & (S[m, 2] == w.z), 1, found)
+
         def nearer() -> Any:
+            again = for_range(count, is_corner, 0) == 1
             more, v = call(nearest, count + 1)
             now = sqrt(added(k * k for k in v))
             inside = (more == 4) | (now <= rounding(ROUNDING) * size)
-            stalls = where(length + h <= settling() * size, APART, INSIDE)
+            stalls = where(again | (length + h <= settling() * size), APART, INSIDE)
             return where(inside, INSIDE, where(now < length, GOES, stalls)), more, v, now
 
         def at_end() -> Any:

@@ -418,25 +418,25 @@ Add = Callable[[Any, Any, Any, Any], None]
 """Of a contact's feature (a whole number, below 2^31), place (3), gap, and normal (3), in world axes."""
 
 
-def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> None:
-    """Find the contacts of pair k: :func:`narrow_pairs` of one.
+def narrow(x: Any, shapes: tuple[Any, Any], far: Any, direction: Any, corners: Any, add: Add) -> None:
+    """Find the contacts of a pair: :func:`narrow_pairs` of one.
 
     Args:
-        x: with SHAPES, PAIRS and POSES.
-        k: number of the pair (a, b).
+        x: with SHAPES and POSES.
+        shapes: a and b, the body of a before that of b.
         far: contacts whose gap is not below it are left out [m].
         direction, corners: as in :func:`narrow_pairs`.
         add: called with each contact.
     """
-    pairs = Pairs(lambda _: (k, far), direction, corners, lambda _: 1, lambda _, __: None)
+    pairs = Pairs(lambda _: (shapes, far), direction, corners, lambda _: 1, lambda _, __: None)
     narrow_pairs(x, 1, pairs, lambda _, *contact: add(*contact))
 
 
 class Pairs(NamedTuple):
     """Pairs that are looked at one after the other, by their place in a list."""
 
-    pair: Callable[[Any], tuple[Any, Any]]
-    """Number of the pair (a, b), and the gap below which contacts count [m]."""
+    pair: Callable[[Any], tuple[tuple[Any, Any], Any]]
+    """The shapes (a, b), and the gap below which contacts count [m]."""
     direction: Any
     """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of a, or
     zeros for none; afterwards the last one that was found."""
@@ -456,10 +456,10 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
     together, and go on to their second.
 
     Args:
-        x: with SHAPES, PAIRS and POSES.
+        x: with SHAPES and POSES.
         count: how many.
         pairs: these.
-        add: called with each contact: ``add(k, feature, place, gap, n)`` of pair k. The place is half-way
+        add: called with each contact: ``add(shapes, feature, place, gap, n)``. The place is half-way
             between the surfaces, from the step's origin; the gap is negative where they overlap; n is a unit
             vector from a to b. Place and n are in world axes.
     """
@@ -474,8 +474,8 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
 
     def begun(i: Any) -> Any:
         def parts() -> Any:
-            k, far = pairs.pair(i)
-            for c, number in enumerate(_cells_of(x, k, far, pairs.direction)):
+            shapes, far = pairs.pair(i)
+            for c, number in enumerate(_cells_of(x, shapes, far, pairs.direction)):
                 cells[c] = number
             return 0
 
@@ -485,8 +485,8 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
         i, t, near = while_loop(lambda i, t, _: (i < count) & (t >= cells[3]), next_pair, i, t, near)
 
         def touches() -> Any:
-            k, far = pairs.pair(i)
-            return _part_touches(x, k, far, [cells[c] for c in range(4)], t, given, found, last)
+            shapes, far = pairs.pair(i)
+            return _part_touches(x, shapes, far, [cells[c] for c in range(4)], t, given, found, last)
 
         now = cond(i < count, touches, lambda: 0)
         return i, t + 1, where(now > 0, 1, near), now
@@ -495,9 +495,9 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
         i, t, near, now = while_loop(lambda i, _, __, now: (i < count) & (now == 0), part, i, t, near, 0)
 
         def contacts() -> None:
-            k, far = pairs.pair(i)
+            shapes, far = pairs.pair(i)
             at = located([cells[c] for c in range(4)], t - 1)
-            _contacts(x, k, far, at, pairs.corners, found, last, partial(add, k))
+            _contacts(x, shapes, far, at, pairs.corners, found, last, partial(add, shapes))
 
         cond(now > 0, contacts, lambda: None)
         return i, t, near
@@ -505,16 +505,16 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
     while_loop(lambda i, _, __: i < count, to_next_contacts, -1, 0, -1)
 
 
-def _cells_of(x: Any, k: Any, far: Any, direction: Any) -> tuple[Any, ...]:
+def _cells_of(x: Any, shapes: tuple[Any, Any], far: Any, direction: Any) -> tuple[Any, ...]:
     """Cells of a height field that a pair may touch, as of cells_below; else one for the whole pair."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    a, b = shapes
 
     def convex() -> Any:
-        towards(x, (a, b), direction)
+        towards(x, shapes, direction)
         return cond(x.shape_kind[a] == FIELD, below, lambda: (0, 0, 1, 1))
 
     def below() -> Any:
-        return cells_below(x, a, _ball(x, a, b), x.shape_bound[b] + _reach(x, k, far))
+        return cells_below(x, a, _ball(x, a, b), x.shape_bound[b] + _reach(x, shapes, far))
 
     plane = (x.shape_kind[a] == PLANE) | (x.shape_kind[b] == PLANE)
     return cond(plane, lambda: (0, 0, 1, 1), convex)
@@ -528,7 +528,7 @@ def _ball(x: Any, a: Any, b: Any) -> Vector3:
 
 def _part_touches(
     x: Any,
-    k: Any,
+    shapes: tuple[Any, Any],
     far: Any,
     cells: list[Any],
     t: Any,
@@ -536,9 +536,9 @@ def _part_touches(
     found: tuple[Any, Any],
     last: Any,
 ) -> Any:
-    """Whether a part of pair k may have contacts: 1 for planes."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    reach, (direction, corners) = _reach(x, k, far), given
+    """Whether a part of a pair may have contacts: 1 for planes."""
+    (a, b), (direction, corners) = shapes, given
+    reach = _reach(x, shapes, far)
 
     def below() -> Any:
         near = enter(x, a, cells, t, _ball(x, a, b), x.shape_bound[b], reach)
@@ -554,7 +554,7 @@ def _part_touches(
     def distance() -> Any:
         (R, p), (R_b, p_b) = shape_pose(x, a), shape_pose(x, b)
         of_b = R.T @ R_b, R.transpose_apply(p_b - p)
-        status = nearest_cores(x, (a, b), of_b, reach, direction, corners, found, last=last)
+        status = nearest_cores(x, shapes, of_b, reach, direction, corners, found, last=last)
         return where((status != FAR) & (found[1][0] < reach), 1, 0)
 
     def convex() -> Any:
@@ -567,7 +567,7 @@ def _part_touches(
 
 def _contacts(
     x: Any,
-    k: Any,
+    shapes: tuple[Any, Any],
     far: Any,
     at: tuple[Any, Any, Any],
     corners: Any,
@@ -575,12 +575,12 @@ def _contacts(
     last: Any,
     add: Add,
 ) -> None:
-    """The contacts of a part of pair k, of which it is known how near it is."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    """The contacts of a part of a pair, of which it is known how near it is."""
+    a, b = shapes
 
     def convex() -> None:
         R, p = shape_pose(x, a)
-        put = _put_of(x, k, add)
+        put = _put_of(x, shapes, add)
 
         def in_world(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
             put(feature, R @ q + p, gap, R @ n)
@@ -593,10 +593,10 @@ def _contacts(
             is_field = x.shape_kind[a] == FIELD
             cond(is_field, lambda: of_field(feature, q, gap, n), lambda: in_world(feature, q, gap, n))
 
-        _touching(x, (a, b), at, found, last, _reach(x, k, far), put_if_it_counts)
+        _touching(x, shapes, at, found, last, _reach(x, shapes, far), put_if_it_counts)
 
     plane = (x.shape_kind[a] == PLANE) | (x.shape_kind[b] == PLANE)
-    cond(plane, lambda: on_plane(x, k, far, corners, add), convex)
+    cond(plane, lambda: on_plane(x, shapes, far, corners, add), convex)
 
 
 def _touching(
@@ -699,29 +699,29 @@ def _across_ridge(x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], along
     return where(k < 6.0, 0, 1)
 
 
-def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
-    """Find the contacts of pair k, one of whose shapes is a plane.
+def on_plane(x: Any, shapes: tuple[Any, Any], far: Any, corners: Any, add: Add) -> None:
+    """Find the contacts of a pair, one of whose shapes is a plane.
 
     Args:
-        x, k, far, add: as in :func:`narrow`.
+        x, shapes, far, add: as in :func:`narrow`.
         corners: likewise; of None all corners are looked at.
     """
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    reach, put = _reach(x, k, far), _put_of(x, k, add)
+    a, b = shapes
+    reach, put = _reach(x, shapes, far), _put_of(x, shapes, add)
     of_b = x.shape_kind[b] == PLANE
     other, plane, side = where(of_b, a, b), where(of_b, b, a), where(of_b, -1.0, 1.0)
     _on_plane(x, other, plane, side, reach, corners, put)
 
 
-def _reach(x: Any, k: Any, far: Any) -> Any:
-    """How near the cores of pair k have to be."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+def _reach(x: Any, shapes: tuple[Any, Any], far: Any) -> Any:
+    """How near the cores of a pair have to be."""
+    a, b = shapes
     return far + x.shape_radius[a] + x.shape_radius[b]
 
 
-def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], None]:
-    """What contacts of the cores of pair k are given to."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+def _put_of(x: Any, shapes: tuple[Any, Any], add: Add) -> Callable[[Any, Vector3, Any, Vector3], None]:
+    """What contacts of the cores of a pair are given to."""
+    a, b = shapes
     radii = x.shape_radius[a], x.shape_radius[b]
 
     def give(feature: Any, q: Any, gap: Any, n: Any) -> None:
@@ -739,13 +739,12 @@ def gap_along(x: Any, m: Any, d: Vector3) -> Any:
     """A gap that no contact of a candidate is below: how far apart its shapes are along a direction.
 
     Args:
-        x: with SHAPES, PAIRS, POSES and CANDIDATES; ``apart_corners`` of the pair are read and written. That
-            of a is 0 where the direction is another than the last time.
+        x: with SHAPES, POSES and CANDIDATES; ``apart_corners`` of the pair are read and written. That of a
+            is 0 where the direction is another than the last time.
         m: its place among candidates; a and b, its shapes, are neither planes nor height fields.
         d: from a to b, a unit vector in the axes of shape a.
     """
-    k = x.candidate[m]
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    a, b = x.candidate_shapes[m, 0], x.candidate_shapes[m, 1]
     (R, p), (S, q) = shape_pose(x, a), shape_pose(x, b)
     along = R @ d
     e = S.transpose_apply(along)

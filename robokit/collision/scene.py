@@ -7,8 +7,9 @@ some nanoseconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from robokit.collision.shapes import (
     field_core,
     pair_arrays,
     plane_core,
+    runs_of,
     shape_arrays,
 )
 from robokit.dataclass_tools import frozen
@@ -35,6 +37,7 @@ from robokit.model.robot import Robot
 from robokit.stages import stage
 
 ERROR = 1e-3  # how far a mesh may reach out of its hull with fewer corners [m]
+NO_RUNS = np.zeros((0, 3), np.int32)  # bodies that pass through each other
 
 
 @frozen(eq=False)
@@ -84,7 +87,7 @@ class RobotShapes:
 def scene(
     robot: Robot,
     world: World | None = None,
-    bodies: Sequence[tuple[int, int]] | np.ndarray | None = (),
+    bodies: np.ndarray | None = NO_RUNS,
     error: float = ERROR,
 ) -> Scene:
     """The scene of a robot, or several in one world.
@@ -92,7 +95,7 @@ def scene(
     Args:
         robot: the robot.
         world: what it stands on; None for nothing.
-        bodies: pairs of bodies that may touch, (n, 2), or None for those of :func:`touching_pairs`.
+        bodies: runs of bodies that may touch, (n, 3), or None for those of :func:`touching_runs`.
         error: how far a mesh may reach out of its hull [m].
     """
     own, world = robot_shapes(robot, error), world or World()
@@ -102,10 +105,9 @@ def scene(
     arrays = shape_arrays(placed)
     materials = [("", mu) for mu in world.friction or [None] * len(world.solids)]
     arrays |= _beside(arrays, [("", None)] * level + materials + [(c.link, None) for c in own.placed])
-    own_pairs = touching_pairs(robot, error) if bodies is None else bodies
     count = len(still)
-    pairs = _pairs(arrays["shape_body"], count, own_pairs)
-    arrays |= pair_arrays(pairs, len(placed))
+    runs = touching_runs(robot, error) if bodies is None else bodies
+    arrays |= pair_arrays(arrays["shape_body"], count, runs)
     solid = np.full(len(placed), -1, dtype=np.int32)
     solid[level:count] = np.arange(count - level)
     errors = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
@@ -119,36 +121,6 @@ def world_shapes(world: World, error: float | None = 0.0) -> list[PlacedCore]:
         field_of = field_core(world.heights, world.cell)
         still.append(PlacedCore(field_of, 0, Placement(position=np.array(world.corner))))
     return still + [PlacedCore(core_of(geometry, error), 0, place) for geometry, place in world.solids]
-
-
-def _pairs(body: np.ndarray, still: int, own: Any) -> np.ndarray:
-    """Pairs of shapes, by their bodies, (n, 2).
-
-    ``body``: of each shape, ascending; the first ``still`` are the ground's, which all bodies may touch;
-    ``own``: pairs of bodies besides, (m, 2).
-    """
-    own = np.asarray(own, dtype=np.int32).reshape(-1, 2)
-    i, j = own.T
-    if not ((i < j).all() and ((i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))).all()):
-        i, j = np.unique(np.sort(own, axis=1), axis=0).T
-    many = int(max(body.max(initial=0), j.max(initial=0))) + 1
-    pairs = np.stack([i, j], axis=1) + 1  # 0: the ground; 1: links that are fixed to the world
-    if still:
-        above = np.arange(1, many, dtype=np.int32)
-        at = np.searchsorted(j[: np.count_nonzero(i == 0)], above)
-        pairs = np.insert(pairs, at, np.stack([np.zeros_like(above), above + 1], axis=1), axis=0)
-    first = np.searchsorted(body, np.arange(many + 1)).astype(np.int32)
-    first = np.concatenate([[0, still], first[1:]], dtype=np.int32)
-    sizes, found = np.diff(first), first[pairs]
-    has = np.zeros(len(sizes), bool)
-    has[pairs] = True
-    if (sizes[has] == 1).all():
-        return found
-    width = sizes[pairs[:, 1]]
-    counts = sizes[pairs[:, 0]] * width
-    which = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    number = np.arange(len(which), dtype=np.int32) - (np.cumsum(counts, dtype=np.int32) - counts)[which]
-    return found[which] + np.stack(np.divmod(number, width[which]), axis=1)
 
 
 # ---- a robot ----------------------------------------------------------------------------------------------
@@ -229,44 +201,84 @@ def _inertia_box(link: Link) -> list[tuple[Core, Placement]]:
     return [(core_of(Box(tuple(edges.tolist())), 0.0), Placement(axes, com))]
 
 
-def touching_pairs(robot: Robot, error: float = ERROR) -> np.ndarray:
-    """Pairs of bodies that may touch, (n, 2), ascending; computed once and read-only.
+def touching_runs(robot: Robot, error: float = ERROR) -> np.ndarray:
+    """Pairs of bodies that may touch, as runs (i, first, end), (n, 3); computed once and read-only.
 
-    Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
-    those that the robot's file keeps apart, and bodies of one robot that overlap in the neutral
-    configuration: they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or
-    several in one world; ``error``: how far a mesh may reach out of its hull [m].
+    Body i may touch those with shapes from first to end - 1. Left out are a body and the nearest one with a
+    shape that carries it, bodies that a loop joint connects, those that the robot's file keeps apart, and
+    bodies of one robot that overlap in the neutral configuration: they are made so. That is judged by hulls
+    with all their corners. ``robot``: the robot, or several in one world; ``error``: how far a mesh may reach
+    out of its hull [m].
     """
-    found: np.ndarray = robot.derived.get(("touching pairs", error), lambda: _touching_pairs(robot, error))
+    found: np.ndarray = robot.derived.get(("touching runs", error), lambda: _touching_runs(robot, error))
     return found
 
 
-def _touching_pairs(robot: Robot, error: float) -> np.ndarray:
+def touching_pairs(robot: Robot) -> np.ndarray:
+    """The same pairs one by one, (n, 2), ascending."""
+    bodies, (i, *ends) = bodies_with_shapes(robot), touching_runs(robot).T
+    first, end = np.searchsorted(bodies, ends)
+    counts = end - first
+    at = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    return np.stack([np.repeat(i, counts), bodies[at]], axis=1)
+
+
+def touching_count(robot: Robot) -> int:
+    """How many these are."""
+    first, end = np.searchsorted(bodies_with_shapes(robot), touching_runs(robot)[:, 1:].T)
+    return int((end - first).sum())
+
+
+def bodies_in(robot: Robot, runs: np.ndarray) -> np.ndarray:
+    """Bodies with shapes that are in runs (n, 3), ascending."""
+    bodies, inside = bodies_with_shapes(robot), np.zeros(robot.nbodies + 2, int)
+    for places, change in ((runs[:, 0], 1), (runs[:, 0] + 1, -1), (runs[:, 1], 1), (runs[:, 2], -1)):
+        np.add.at(inside, places, change)
+    return bodies[np.cumsum(inside)[bodies] > 0]
+
+
+def bodies_with_shapes(robot: Robot) -> np.ndarray:
+    """Numbers of the bodies that have shapes, ascending."""
+    return np.unique(np.array([c.body for c in robot_shapes(robot).placed], np.int32))
+
+
+def _touching_runs(robot: Robot, error: float) -> np.ndarray:
     placed = robot_shapes(robot, error).placed
-    bodies = np.array(sorted({c.body for c in placed}), np.int32)
-    root, many = roots(robot), robot.nbodies + 1
-
-    def without(pairs: np.ndarray, gone: set[tuple[int, int]]) -> np.ndarray:
-        """Those of ascending pairs that are not in a set."""
-        if not gone:
-            return pairs
-        keys, out = pairs @ np.array([many, 1]), np.array(sorted(i * many + j for i, j in gone), int)
-        at = np.minimum(np.searchsorted(keys, out), max(len(keys) - 1, 0))
-        return np.delete(pairs, at[keys[at] == out] if len(keys) else [], axis=0)
-
-    after = np.arange(len(bodies) - 1, -1, -1)  # of each body, those that come after it
-    pairs = np.empty((after.sum(), 2), np.int32)
-    pairs[:, 0] = np.repeat(bodies, after)
-    pairs[:, 1] = np.concatenate([bodies[:0], *(bodies[k:] for k in range(1, len(bodies)))])
-    found, own_root = without(pairs, neighbours(robot, set(bodies.tolist()), root)), np.array(root, np.int32)
-    of_one = own_root[found[:, 0]] == own_root[found[:, 1]]
-    touch, may_touch = _meeting(robot, placed, found[of_one])
+    bodies, root = sorted({c.body for c in placed}), roots(robot)
+    gone, of_one = neighbours(robot, set(bodies), root), dict[int, list[int]]()
+    for i in bodies:
+        of_one.setdefault(root[i], []).append(i)
+    gaps = {r: [(i + 1, j) for i, j in pairwise(each) if i + 1 < j] for r, each in of_one.items()}
+    judged = [run for r, each in of_one.items() for run in _runs_without(each, gone, gaps[r])]
+    touch, may_touch = _meeting(robot, placed, np.array(sorted(judged), np.int32).reshape(-1, 3))
     if may_touch:
         left = {body for pair in may_touch for body in pair}
         exact, _ = _placed_cores(robot, [link for link in robot.links if link.body in left], None)
-        touch |= _meeting(robot, exact, np.array([*may_touch]))[0]
-    found = without(found, kept_apart(robot) | touch)
-    found.flags.writeable = False
+        touch |= _meeting(robot, exact, runs_of([*may_touch]))[0]
+    found = _runs_without(bodies, gone | kept_apart(robot) | touch)
+    runs = np.array(found, np.int32).reshape(-1, 3)
+    first, end = np.searchsorted(bodies, runs[:, 1:].T)
+    runs = runs[first < end]
+    runs.flags.writeable = False
+    return runs
+
+
+def _runs_without(
+    bodies: Sequence[int], gone: Collection[tuple[int, int]], gaps: Sequence[tuple[int, int]] = ()
+) -> list[tuple[int, int, int]]:
+    """Runs of all pairs of ascending bodies but those that are gone, and those with bodies in gaps (a, b)."""
+    apart: dict[int, list[int]] = {}
+    for i, j in gone:
+        apart.setdefault(i, []).append(j)
+    found = []
+    for i in bodies:
+        first = i + 1
+        for a, b in sorted([*gaps, *((j, j + 1) for j in apart.get(i, ()))]):
+            if first < a:
+                found.append((i, first, a))
+            first = max(first, b)
+        if first <= bodies[-1]:
+            found.append((i, first, bodies[-1] + 1))
     return found
 
 
@@ -276,19 +288,18 @@ def _meeting(
     """Pairs of bodies that overlap in the neutral configuration, and others of which that is left open.
 
     Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
-    ``bodies``: the pairs that are judged, (n, 2).
+    ``bodies``: runs of those that are judged, (n, 3).
     """
-    own = set(bodies.ravel().tolist())
+    own = set(bodies_in(robot, bodies).tolist())
     placed = [c for c in shapes if c.body in own]
     arrays = shape_arrays(placed)
     arrays |= {"shape_beside": np.zeros((len(placed), 3), np.int32), "beside": np.zeros(1, np.int32)}
-    pairs = _pairs(arrays["shape_body"], 0, bodies)
+    arrays |= pair_arrays(arrays["shape_body"], 0, bodies)
     larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
-    arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
     contacts = contacts_at(arrays, *neutral_poses(robot))
     least = larger + 1e-9 * arrays["shape_bound"]  # what only meets, to rounding, does not overlap
-    touching = contacts["contact_gap"] <= -least[pairs[contacts["contact_pair"]]].sum(axis=1)
+    touching = contacts["contact_gap"] <= -least[contacts["contact_shapes"]].sum(axis=1)
     touch, may_touch = (
         {(int(i), int(j)) for i, j in contacts["contact_bodies"][which]} for which in (touching, ~touching)
     )

@@ -5,7 +5,7 @@ A new kind of geometry is one row of CORES.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -16,6 +16,7 @@ from robokit import disk_cache
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.support import CUBE
 from robokit.dataclass_tools import frozen
+from robokit.errors import ModelError
 from robokit.meshes.hull import Circle, circles, hull_corners, hull_key, solid_hull
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere, turned
 
@@ -25,6 +26,7 @@ are flat to 1e-7."""
 
 DIRECTIONS = 600  # in which corners are chosen; between them they are 0.1 rad apart
 PARTS = 6  # of the directions, in turn: of 100,000 points and all directions there would be 0.5 GB
+MOST_PAIRS = 2**31 - 2  # of shapes: pairs have 32-bit numbers
 MORE = 32  # corners added at once, at most, where the error is still too large
 
 
@@ -566,20 +568,53 @@ def cube_directions() -> np.ndarray:
     return np.concatenate(sides)
 
 
-def pair_arrays(pairs: np.ndarray, shapes: int) -> Arrays:
+def runs_of(pairs: Any) -> np.ndarray:
+    """Pairs (i, j), i < j, of bodies as runs (i, first, end) of those from first to end - 1, (n, 3).
+
+    ``pairs``: (m, 2), in any order; some may be there twice.
+    """
+    i, j = np.unique(np.asarray(pairs, np.int32).reshape(-1, 2), axis=0).T
+    begins = np.flatnonzero(np.concatenate([[True], (i[1:] != i[:-1]) | (j[1:] != j[:-1] + 1)])[: len(i)])
+    ends = np.append(begins[1:], len(i))[: len(begins)] - 1
+    return np.stack([i[begins], j[begins], j[ends] + 1], axis=1).astype(np.int32)
+
+
+def pair_arrays(body: np.ndarray, still: int, runs: np.ndarray) -> Arrays:
     """The arrays PAIRS.
 
-    ``pairs``: of shapes, (n, 2), the first one's number below the second one's; ``shapes``: how many there
-    are.
+    ``body``: of each shape, ascending; the first ``still`` are the ground's, which all bodies may touch;
+    ``runs``: of bodies besides, ascending, (n, 3): those of :func:`runs_of`.
+    Raises ModelError: there are more pairs of shapes than can be numbered.
     """
-    pairs = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
-    order = np.argsort(pairs[:, 0].astype(np.int64) * shapes + pairs[:, 1], kind="stable")
-    counts = np.bincount(pairs[:, 0], minlength=shapes)
+    first = np.searchsorted(body, np.arange(int(body.max(initial=0)) + 2))
+    sizes = np.diff(first)
+    later = sizes * (len(body) - first[1:])  # pairs of each body's shapes and those of later ones
+    if later.sum() > MOST_PAIRS:
+        raise ModelError(
+            f"expected at most {MOST_PAIRS} pairs of shapes, got {later.sum()}: use fewer shapes"
+        )
+    start = np.cumsum(later) - later - sizes * first[1:]
+    who = np.where(np.arange(len(body)) < still, 0, body + 1)  # 1: links that are fixed to the world
+    of_ground = np.array([[0, np.searchsorted(who, 2), len(body)]])[:still]
+    of_links = np.column_stack([runs[:, 0] + 1, *np.searchsorted(who, runs[:, 1:].T + 1)])
+    runs = np.concatenate([of_ground, of_links])
+    runs = runs[runs[:, 1] < runs[:, 2]]
+    begins = np.flatnonzero((runs[1:, 0] != runs[:-1, 0]) | (runs[1:, 1] != runs[:-1, 2])) + 1
+    begins = np.concatenate([[0], begins])[: len(runs)]
+    ends = np.append(begins[1:], len(runs))[: len(begins)] - 1
+    entries = np.searchsorted(runs[begins, 0], np.arange(len(sizes) + 2))
     return {
-        "pair_shapes": pairs,
-        "shape_partners": _spans(counts),
-        "partners": np.stack([pairs[order, 1], order], axis=1).astype(np.int32),
+        "shape_pairs": np.stack([start, sizes, first[:-1]], axis=1)[body].astype(np.int32),
+        "shape_runs": np.stack([entries[:-1], np.diff(entries)], axis=1)[who].astype(np.int32),
+        "runs": np.stack([runs[begins, 1], runs[ends, 2]], axis=1).astype(np.int32),
     }
+
+
+def count_of_pairs(arrays: Mapping[str, np.ndarray]) -> int:
+    """How many pairs of shapes may touch; ``arrays``: PAIRS."""
+    before = np.concatenate([[0], np.cumsum(arrays["runs"] @ np.array([-1, 1]))])
+    first, count = arrays["shape_runs"].T
+    return int((before[first + count] - before[first]).sum())
 
 
 def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:

@@ -50,6 +50,12 @@ def vector(array: Any, k: Any) -> Vector3:
     return Vector3(array[k, 0], array[k, 1], array[k, 2])
 
 
+def pair_number(x: Any, a: Any, b: Any) -> Any:
+    """The number of a pair of shapes a and b, the body of a before that of b: see PAIRS of fields.py."""
+    size, first = (([x.shape_pairs[s, k] for s in (a, b)]) for k in (1, 2))
+    return x.shape_pairs[a, 0] + size[0] * first[1] + (a - first[0]) * size[1] + b - first[1]
+
+
 def unit(v: Vector3) -> Vector3:
     """v over its length."""
     return v * (1.0 / (sqrt(v.dot(v)) + smallest()))

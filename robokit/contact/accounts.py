@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from robokit.contact.constraints.adding import axes_of
+from robokit.contact.constraints.contacts import of_ground
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.groups import HELD, add_to, each_group
 from robokit.contact.kinematics import (
@@ -243,12 +244,7 @@ def _given(x: Any, com: Vector3) -> None:
 
 def on_ground(x: Any, i: Any) -> Any:
     """Whether a constraint is a contact with the ground, no link; turning friction is none."""
-    return cond(x.c_kind[i] == FRICTION, lambda: _of_ground(x, x.c_of[i]), lambda: False)
-
-
-def _of_ground(x: Any, c: Any) -> Any:
-    """Whether a contact is with the ground: a link that is fixed to the world is of body 0, too."""
-    return x.pair_of_links[x.contact_pair[c]] == 0
+    return cond(x.c_kind[i] == FRICTION, lambda: of_ground(x, x.c_of[i]), lambda: False)
 
 
 def _constraint(x: Any, i: Any, com: Vector3) -> None:
@@ -273,7 +269,7 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
         for_range(2, on_one, given)
 
     def contact() -> Any:
-        ground = _of_ground(x, c)
+        ground = of_ground(x, c)
         gap = where(spins, 0.0, x.contact_gap[c])
         cond(ground, lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
         return ground

@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import along, gather, loaded, motions, of_motion
 from robokit.contact.constraints import springs
-from robokit.contact.constraints.contacts import HARDEST, TANGENTIAL, impact, stiffnesses, surface, weight
+from robokit.contact.constraints.contacts import (
+    HARDEST,
+    TANGENTIAL,
+    impact,
+    restitution,
+    stiffnesses,
+    surface,
+    weight,
+)
 from robokit.contact.detection_derivatives import frame_motion, gap_rate
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
@@ -257,7 +265,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     With that its compliance changes, R = 1 / (dt kd), unless that is less than R may be. To the law that is a
     change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.
     """
-    pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
+    dt, phi = x.dt[0], x.contact_gap[c]
     k, R_t, R_n = x.pair_stiffness[0], x.c_R[i, 0], x.c_R[i, 1]
     g = [x.c_g[i, m] for m in range(3)]
     hit = x.contact_hit[c]
@@ -277,7 +285,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
         bent = -rests * x.contact_bristle[c, m] * TANGENTIAL * k * dt * own_t
         held = where(sticks & changes_t, g[m] * R_t, 0.0)
         changes.append((held - bent) * own_t * harder * TANGENTIAL**0.5)
-    overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
+    overlaps = phi < TOUCHES * x.shape_bound[x.contact_shapes[c, 1]]
     springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
     by_gap = rests * where(springs, where(overlaps, -k * dt * own_n, -1.0 / dt), 0.0)
     spring = rests * where(overlaps, x.c_aim[i, 2], 0.0)
@@ -297,7 +305,7 @@ def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
     """How the aim of a contact that bounces changes with its gap, its speed u before and gravity along its
     normal.
     """
-    share, dt = x.pair_restitution[x.contact_pair[c]], x.dt[0]
+    share, dt = restitution(x, c), x.dt[0]
     g, arrives, lift, root = _fall(x, c, u)
     lift_by_g = lift - 0.25 * g * dt * dt
     by_g = 0.5 * (share * share * (arrives * dt + lift_by_g) - lift_by_g) / root - 0.5 * dt
@@ -313,7 +321,7 @@ def _fall(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any, Any]:
     """Of a contact that bounces at the speed u: gravity along its normal, speed at which it arrives, 2 h, and
     the speed with which it leaves (constraints/contacts.py).
     """
-    phi, share, dt, g = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]], x.dt[0], weight(x, c)
+    phi, share, dt, g = x.contact_gap[c], restitution(x, c), x.dt[0], weight(x, c)
     arrives = 0.5 * dt * g - u
     lift = 2.0 * phi - 0.25 * g * dt * dt
     square = share * share * (arrives * arrives + g * lift) - g * lift
@@ -324,7 +332,7 @@ def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     """How the aim of a contact that bounces changes with restitution, and with gravity along its normal."""
     u = _arrival(x, i, c)
     g, arrives, lift, root = _fall(x, c, u)
-    by_share = x.pair_restitution[x.contact_pair[c]] * (arrives * arrives + g * lift) / root
+    by_share = restitution(x, c) * (arrives * arrives + g * lift) / root
     return by_share, where(g > 0.0, bounce_rates(x, c, u)[2], 0.0)
 
 

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from robokit.collision.detect import FALL, gap_of_balls
-from robokit.collision.fields import CONTACTS, MEMORY, PAIRS, POSES, SHAPES
+from robokit.collision.fields import CONTACTS, MEMORY, POSES, SHAPES
 from robokit.collision.narrow import narrow
 from robokit.collision.support import place
 from robokit.contact.closing_derivatives import of_motion
@@ -32,8 +32,8 @@ from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import added, sqrt, where
 
 FROM_STEP = """
-    gravity dt R p V pair_shapes near_pair near_direction near_corners
-    counts contact_pair contact_feature contact_constraint contact_bounces c_g c_ahead
+    gravity dt R p V near_pair near_direction near_corners
+    counts contact_shapes contact_pair contact_feature contact_constraint contact_bounces c_g c_ahead
 """
 """Arrays that the step has left, or was given, besides the shapes."""
 
@@ -44,7 +44,7 @@ SIZE = 7  # numbers of a contact that move: normal, place, gap
 @functools.cache
 def detection_derivatives_kernel() -> LoopKernel:
     """The kernel of ``contact_motion``, of all robots."""
-    tables = (*ROBOT, *POSES, *PAIRS, *MEMORY, *SOLVER, *CONTACTS, *CONSTRAINTS, *FORCE_MEMORY)
+    tables = (*ROBOT, *POSES, *MEMORY, *SOLVER, *CONTACTS, *CONSTRAINTS, *FORCE_MEMORY)
     of_step = {a.name: a for a in tables}
     taken = [replace(of_step[name], role="in") for name in FROM_STEP.split()]
     given = (*SHAPES, *taken, *DETECTION_DERIVATIVES)
@@ -63,8 +63,9 @@ def contact_motions(x: Any) -> None:
         presses = (x.c_g[i, 2] > 0.0) | (x.c_g[i, 2] + x.c_ahead[i, 2] > 0.0) | (x.contact_bounces[c] != 0)
 
         def look() -> Any:
-            far = gap_of_balls(x, k, balls, still, x.dt[0])[1]  # as in detect.py
-            for_range(2, lambda part: _along(x, k, c, far, moves, part))
+            shapes = x.contact_shapes[c, 0], x.contact_shapes[c, 1]
+            far = gap_of_balls(x, shapes, balls, still, x.dt[0])[1]  # as in detect.py
+            for_range(2, lambda part: _along(x, c, far, moves, part))
             return 1 * k
 
         return cond(presses & (k != last), look, lambda: last)
@@ -81,13 +82,13 @@ def contact_motions(x: Any) -> None:
     for_range(x.counts[0], contact, -1)
 
 
-def _along(x: Any, k: Any, first: Any, far: Any, moves: tuple[Any, Any], part: Any) -> None:
-    """Contacts of pair k while its second body turns (part 0), or shifts (1).
+def _along(x: Any, first: Any, far: Any, moves: tuple[Any, Any], part: Any) -> None:
+    """Contacts of a pair while its second body turns (part 0), or shifts (1).
 
-    ``first``: of the contacts of the pair; ``far``: gap below which contacts count [m]; ``moves``: changes of
+    ``first``: of its contacts; ``far``: gap below which contacts count [m]; ``moves``: changes of
     R and p by motion, which are 0.
     """
-    b = x.shape_body[x.pair_shapes[k, 1]]
+    b = x.shape_body[x.contact_shapes[first, 1]]
     arrays = {name: array for name, array in vars(x).items() if name != "once"}
     tangents = {"R": moves[0], "p": moves[1], "cell": x.cell_moves}
     tangents |= {"inner_points": x.points_move, "inner_faces": x.faces_move}
@@ -95,7 +96,7 @@ def _along(x: Any, k: Any, first: Any, far: Any, moves: tuple[Any, Any], part: A
     tangents["found_again"] = [x.contact_motion[AT_ONCE * part + m] for m in range(AT_ONCE)]
 
     def again(*given: Any) -> None:
-        _look(SimpleNamespace(**dict(zip(arrays, given, strict=True))), k, first, far)
+        _look(SimpleNamespace(**dict(zip(arrays, given, strict=True))), first, far)
 
     for m in range(AT_ONCE):
         unit = of_motion([where(AT_ONCE * part + m == c, 1.0, 0.0) for c in range(6)])
@@ -112,8 +113,9 @@ def _move(x: Any, b: Any, M: Motion, R_moves: Any, p_moves: Any) -> None:
     write_row(p_moves, b, M.lin + M.ang.cross(vector(x.p, b)))
 
 
-def _look(x: Any, k: Any, first: Any, far: Any) -> None:
-    """Contacts of pair k to ``found_again``, in the order that they had; all in dual numbers."""
+def _look(x: Any, first: Any, far: Any) -> None:
+    """Contacts of the pair of the first to ``found_again``, in the order that they had; in dual numbers."""
+    k, shapes = x.contact_pair[first], (x.contact_shapes[first, 0], x.contact_shapes[first, 1])
     direction, corners, at = zeros(3), zeros(6, kind="integer"), zeros(1, kind="integer")
     near = while_loop(lambda m: (m < x.n_near - 1) & (x.near_pair[m] != k), lambda m: m + 1, 0)
     known = x.near_pair[near] == k
@@ -131,14 +133,14 @@ def _look(x: Any, k: Any, first: Any, far: Any) -> None:
             return cond(c < x.counts[0], lambda: where(same, 0, 1), lambda: 0) > 0
 
         def write() -> None:
-            on_b = where(x.shape_body[x.pair_shapes[k, 0]] == 0, 0.5 * gap, 0.0)  # as in detect.py
+            on_b = where(x.shape_body[shapes[0]] == 0, 0.5 * gap, 0.0)  # as in detect.py
             write_row(x.found_again, c, [*n, *(Vector3(*point) + Vector3(*n) * on_b), gap])
             put(at, 0, c + 1)
 
         c = while_loop(is_other, lambda c: c + 1, at[0])
         cond(c < x.counts[0], write, nothing)
 
-    narrow(x, k, far, direction, corners, add)
+    narrow(x, shapes, far, direction, corners, add)
 
 
 def frame_motion(x: Any, c: Any, A: Motion, B: Motion) -> Motion:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from robokit.collision.fields import FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
+from robokit.collision.fields import FIELD, PLANE, POINT, SEGMENT, SHAPES
 from robokit.collision.gjk import FAR
 from robokit.collision.narrow import narrow, nearest_cores, towards
 from robokit.collision.support import place, shape_pose, support, vector
@@ -50,7 +50,7 @@ MEETS = 1e-6  # of the radii of capsules: segments that are nearer tell their no
 
 ARRAYS = (
     *SHAPES,
-    *(a for a in PAIRS if a.name.startswith("pair")),
+    whole_array("pair_shapes", "n_pairs", 2),  # of shapes whose distances are looked for
     *(a for a in ROBOT if a.name in _ROBOT.split()),
     *(a for a in MOTION if a.name in _MOTION),
     whole_array("shape_box", "n_shapes"),  # 1 of boxes with corners in the order of hulls.BOX_FACES
@@ -341,7 +341,7 @@ def _over_field(x: Any, k: Any, far: Any) -> None:
         write(x.direction, 0, (0.0, 0.0, 0.0))
         for_range(6, lambda m: put(x.near_corners, m, -1))
         best[0] = 0.0
-        narrow(x, k, 0.0, x.direction, x.near_corners, lambda *contact: call(deeper, *contact))
+        narrow(x, (a, b), 0.0, x.direction, x.near_corners, lambda *contact: call(deeper, *contact))
 
     def deeper(feature: Any, point: Any, gap: Any, n: Any) -> None:
         half = Vector3(*n) * (0.5 * gap)

@@ -215,7 +215,8 @@ STEP_PULLBACK = (
     whole("again", 1),  # 1: the last call's factors, of the same step
     # Of parameters (step_derivatives.py)
     real("V_mu", "n_bodies", 6, role="work"),
-    real("of_pair", "n_pairs", 2, role="out"),  # friction and restitution
+    real("of_shape", "n_shapes", 2, role="out"),  # friction and restitution of a link's shape on the ground
+    real("of_between", 2, role="out"),  # as `between`
     real("of_gravity", 3, role="out"),
     real("of_motor", "n_motors", role="out"),  # force
     real("of_inertia", "n_bodies", 10, role="out"),  # as `inertia`
@@ -291,11 +292,13 @@ FORCES = (
     real("pair_stiffness", 1),  # of all pairs: k [N/m]
     real("pair_damping", 1),  # d [N s/m]
     real("pair_impact", 1),  # of an impact, over its speed^2: d' [N s^3/m^3]
-    real("pair_friction", "n_pairs"),  # Coulomb's coefficient
-    real("pair_restitution", "n_pairs"),  # share of the speed of approach with which it leaves
-    real("pair_torsion", "n_pairs"),  # arm of the friction against turning about the normal [m]
-    real("pair_rolling", "n_pairs"),  # and against rolling [m]
-    whole("pair_of_links", "n_pairs"),  # 1 where both are links, be one fixed to the world; 0: of the ground
+    whole("ground_shapes", 1),  # how many shapes, the first ones, are the ground's, no link's
+    # Coulomb's coefficient of a link's shape on the ground; of the ground's its own, or -1 for the link's
+    real("shape_friction", "n_shapes"),
+    # share of the speed of approach with which a link's shape leaves the ground
+    real("shape_restitution", "n_shapes"),
+    real("ground_arms", 2),  # of the ground's friction against turning about the normal, and rolling [m]
+    real("between", 2),  # friction and restitution of two links, be one fixed to the world
     real("body_mobility", "n_bodies"),  # how far it gives way, neutral (materials.Mobilities) [1/kg]
     real("dof_mobility", "n_dofs"),  # the diagonal of H^-1, neutral [1/(kg m^2) | 1/kg]
     whole("loose", "n_bodies"),  # 1 where it floats and carries nothing
@@ -468,8 +471,9 @@ STEP = (
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
     real("kept", "n_wholes", 11, role="inout"),  # of each whole: wanted momentum about its centre of mass,
     # wanted energy, place of the centre of mass in the world; of whole 0: 1 once these are known
-    whole("needed", 8, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
-    # contacts, near pairs, constraints, rows, blocks of A, notes and noted contacts that the step needed
+    whole("needed", 9, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
+    # contacts, near pairs, candidates, constraints, rows, blocks of A, notes and noted contacts that the step
+    # needed
     # Accounts (accounts.py)
     real("ledger", "n_ledger", role="inout"),
     real("outside_impulse", 6, role="inout"),  # of pushes, about the centre of mass [N m s; N s]

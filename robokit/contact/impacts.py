@@ -30,7 +30,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, bounce, rigid, weight
+from robokit.contact.constraints.contacts import RIGID, bounce, restitution, rigid, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -213,7 +213,7 @@ def hit(x: Any, i: Any) -> Any:
         c = x.c_of[i]
         x.contact_bounces[c], x.contact_arrives[c] = 1, 0.0
         x.c_R[i, 1], x.c_aim[i, 2] = rigid() * x.c_w[i], x.c_du[i, 1]
-        x.c_passed[i, 1] = x.c_passed[i, 1] * x.pair_restitution[x.contact_pair[c]]
+        x.c_passed[i, 1] = x.c_passed[i, 1] * restitution(x, c)
 
     cond(one, of_contact, nothing)
     return where(one, 1.0, 0.0)

@@ -65,31 +65,45 @@ def _mobilities(robot: Robot) -> Mobilities:
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
     samples = () if robot.samples is None else np.shape(robot.tree.I[1].m)
     move, dof = np.zeros((tree.n + 1, *samples)), np.zeros((*samples, tree.nv))
+    known: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
     for bodies, dofs in _parts(robot):
         J, M = _columns(robot, X, bodies, dofs), np.stack([_inertia(tree.I[i]) for i in bodies], axis=-3)
-        H = _mass_matrix(robot, X, bodies, J, M)
-        if tree.armature:
-            rotors = [tree.armature[i][k] for i in bodies for k in range(len(tree.armature[i]))]
-            H[..., range(len(dofs)), range(len(dofs))] += rotors
-        if tree.coupling is None:
-            W = _inverse(H)
-        else:
-            G = tree.coupling.G[dofs]
-            G = G[:, (G != 0.0).any(axis=0)]  # coordinates that move one of these dofs
-            W = _product(_product(G, _inverse(_product(_product(G.T, H), G))), G.T)
-        mass = M[..., 5, 5]
-        arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
-        arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
-        middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
-        moved = _moved(np.concatenate([np.broadcast_to(J[:, :3], middle.shape), middle], axis=-2), W)
-        turned = added(moved[..., :3, None, k] * J[..., None, :3, k] for k in range(len(dofs)))
-        squares = added(moved[..., 3:, k] * middle[..., k] for k in range(len(dofs)))
-        turning = _turning(turned, M, arm)
-        for n, i in enumerate(bodies):
-            own = (squares[..., n, 0] + squares[..., n, 1] + squares[..., n, 2]) / 3.0
-            move[i] = np.maximum(own, 0.5 * turning[..., n])
-        dof[..., dofs] = np.diagonal(W, axis1=-2, axis2=-1)
+        rotors = [r for i in bodies for r in tree.armature[i]] if tree.armature else []
+        # Many worlds have many bodies that are alike.
+        alone = tree.coupling is None and len(bodies) == 1
+        own = 0 if alone else bodies[0], J.tobytes(), M.tobytes(), np.array(rotors).tobytes()
+        if own not in known:
+            known[own] = _of_part(robot, X, bodies, dofs, J, M, rotors)
+        move[bodies], dof[..., dofs] = known[own]
     return Mobilities(np.moveaxis(move, 0, -1), dof)
+
+
+def _of_part(
+    robot: Robot, X: Any, bodies: list[int], dofs: list[int], J: np.ndarray, M: np.ndarray, rotors: list[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a part of the robot: of its bodies, (n, ...), and of its dofs, (..., dofs).
+
+    ``J``, ``M``: columns and inertias of the bodies; ``rotors``: armature of the dofs, or none.
+    """
+    H, coupling = _mass_matrix(robot, X, bodies, J, M), robot.tree.coupling
+    if rotors:
+        H[..., range(len(dofs)), range(len(dofs))] += rotors
+    if coupling is None:
+        W = _inverse(H)
+    else:
+        G = coupling.G[dofs]
+        G = G[:, (G != 0.0).any(axis=0)]  # coordinates that move one of these dofs
+        W = _product(_product(G, _inverse(_product(_product(G.T, H), G))), G.T)
+    mass = M[..., 5, 5]
+    arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
+    arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
+    middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
+    moved = _moved(np.concatenate([np.broadcast_to(J[:, :3], middle.shape), middle], axis=-2), W)
+    turned = added(moved[..., :3, None, k] * J[..., None, :3, k] for k in range(len(dofs)))
+    squares = added(moved[..., 3:, k] * middle[..., k] for k in range(len(dofs)))
+    turning = _turning(turned, M, arm)
+    own = (squares[..., 0] + squares[..., 1] + squares[..., 2]) / 3.0
+    return np.moveaxis(np.maximum(own, 0.5 * turning), -1, 0), np.diagonal(W, axis1=-2, axis2=-1)
 
 
 def _moved(J: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -314,59 +328,33 @@ class Surface(NamedTuple):
     rolling: float = 0.0
 
 
-GAINS = ("pair_stiffness", "pair_damping", "pair_impact")  # numbers that all pairs share
-
-
-def pair_numbers(
-    shapes: Mapping[str, np.ndarray],
-    pairs: np.ndarray,
-    gains: tuple[Any, Any, Any],
-    surface: Surface,
-    between: tuple[float, float],
+def contact_numbers(
+    body: np.ndarray, gains: tuple[Any, Any, Any], surface: Surface, between: tuple[float, float]
 ) -> Arrays:
-    """Numbers of each pair of shapes, (n_pairs,), or (n, n_pairs) for rows of a batch; GAINS are of all.
+    """Numbers of contacts, (...), or (n, ...) for rows of a batch.
 
     Args:
-        shapes: arrays of SHAPES.
-        pairs: of shapes, sorted by their bodies, (n_pairs, 2).
+        body: of each shape.
         gains: k [N/m] and d [N s/m] of a contact, and the weight that sinks by ``sink`` [N], numbers or
             (n,) for rows of a batch.
-        surface: of the ground's pairs.
-        between: friction and restitution of the others.
+        surface: of the ground.
+        between: friction and restitution of two links.
     """
-    ground = np.flatnonzero(surface.ground[pairs[:, 0]])  # few in a world of many bodies
-    body = shapes["shape_body"][pairs[ground, 1]]
-    own = surface.own[pairs[ground, 0]]
-    friction = np.where(np.isnan(own), surface.friction[..., body], own)
+    own = np.where(np.isnan(surface.own), -1.0, surface.own)
     k, d, load = (np.asarray(x, float)[..., None] for x in gains)
     safe = np.where(load > 0.0, load, 1.0)
-    of_links: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "pair_stiffness": k,
         "pair_damping": d,
         "pair_impact": np.where(load > 0.0, d * (d / (QUICK * safe)) ** 2, 0.0),
-        "pair_friction": between[0],
-        "pair_restitution": between[1],
-        "pair_torsion": 0.0,
-        "pair_rolling": 0.0,
-        "pair_of_links": 1,
+        "shape_friction": np.where(surface.ground, own, surface.friction[..., body]),
+        "shape_restitution": np.where(surface.ground, 0.0, surface.restitution[..., body]),
+        "ground_arms": np.array([surface.torsion, surface.rolling], float),
+        "between": np.array(between, float),
+        "ground_shapes": np.array([np.count_nonzero(surface.ground)], np.int32),
     }
-    of_ground = {
-        "pair_friction": friction,
-        "pair_restitution": surface.restitution[..., body],
-        "pair_torsion": surface.torsion,
-        "pair_rolling": surface.rolling,
-        "pair_of_links": 0,
-    }
-    leading = np.broadcast_shapes(*(np.shape(x)[:-1] for x in (*of_links.values(), friction)))
-    numbers = {}
-    for name, number in of_links.items():
-        one = np.asarray(number, np.int32 if name == "pair_of_links" else float)
-        several = 1 if name in GAINS else len(pairs)
-        numbers[name] = np.broadcast_to(one, (*leading, several))  # read-only, and of no size
-        if name in of_ground:
-            numbers[name] = numbers[name].copy()
-            numbers[name][..., ground] = of_ground[name]
-    return numbers
+    leading = np.broadcast_shapes(*(x.shape[:-1] for x in numbers.values()))
+    return {name: np.broadcast_to(x, (*leading, x.shape[-1])) for name, x in numbers.items()}
 
 
 def body_numbers(robot: Robot) -> Arrays:

@@ -112,7 +112,7 @@ def _forces(x: Any) -> None:
         c = x.c_of[i]
         g = [x.c_g[i, k] * per for k in range(3)]
         force = once(x, _in_world, c, *g)
-        link = x.link_of_shape[x.pair_shapes[x.contact_pair[c], 1]]
+        link = x.link_of_shape[x.contact_shapes[c, 1]]
 
         def enter(k: Any) -> None:
             old = [x.link_force[k, m] for m in range(4)]
@@ -152,7 +152,7 @@ def _feel(x: Any) -> None:
             write_row(x.net_force, link, [x.net_force[link, k] + sign * force[k] for k in range(3)])
 
         for side, sign in ((0, -1.0), (1, 1.0)):
-            link = x.felt_of_shape[x.pair_shapes[x.contact_pair[c], side]]
+            link = x.felt_of_shape[x.contact_shapes[c, side]]
             cond(link < 0, nothing, functools.partial(enter, link, sign))
 
     for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: contact(i), nothing))
@@ -169,7 +169,7 @@ def _watch(x: Any) -> None:
     for_range(x.n_motors, lambda k: write_row(x.motor_force, k, [0.0] * 2))
 
     def contact(i: Any) -> None:
-        link = x.link_of_shape[x.pair_shapes[x.contact_pair[x.c_of[i]], 1]]
+        link = x.link_of_shape[x.contact_shapes[x.c_of[i], 1]]
 
         def ground() -> None:
             cond(link < 0, nothing, lambda: _touch(x, i, link))
@@ -230,7 +230,7 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
     def contact(i: Any, moment: Any, force: Any, late: Any) -> None:
         c = x.c_of[i]
         place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
-        shapes = [0.0 + x.pair_shapes[x.contact_pair[c], k] for k in range(2)]
+        shapes = [0.0 + x.contact_shapes[c, k] for k in range(2)]
         normal = [x.contact_frame[c, 6 + k] for k in range(3)]
         write_row(x.noted_contact, x.noted[1], [*shapes, *place, *force, *moment, *late, *normal])
         put(x.noted, 1, x.noted[1] + 1)

@@ -71,7 +71,16 @@ ARRAYS: tuple[ArrayOf, ...] = (
 )
 """All that a step takes; each has one name in all parts of it."""
 
-ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_fill", "n_noted", "n_noted_contacts")
+ADDED = (
+    "n_contacts",
+    "n_near",
+    "n_candidates",
+    "n_constraints",
+    "n_rows",
+    "n_fill",
+    "n_noted",
+    "n_noted_contacts",
+)
 """Sizes of arrays that have to be large enough, in the order of ``needed``."""
 
 
@@ -207,8 +216,9 @@ def note_state(x: Any) -> None:
 
 def fits(x: Any) -> Any:
     """Whether there was place; ``needed`` says how much is needed."""
-    needs = [x.counts[0], x.counts[1], x.n_of[0], x.n_of[1], x.filled[0]]
-    sizes = [x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows, x.n_fill]
+    needs = [x.counts[0], x.counts[1], x.counts[3], x.n_of[0], x.n_of[1], x.filled[0]]
+    of_pairs = [x.n_near, x.n_candidates] if _remembers(x) else [0, 0]
+    sizes = [x.n_contacts, *of_pairs, x.n_constraints, x.n_rows, x.n_fill]
     if notes(x):
         notes_it = x.watched[0] > 1
         needs += [where(notes_it, x.noted[0] + 1, 0), where(notes_it, x.noted[1] + x.n_of[0], 0)]

@@ -35,7 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
+from robokit.collision.fields import CONTACTS, SHAPES
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled, turns_base
 from robokit.contact.constraint_derivatives import (
@@ -46,6 +46,7 @@ from robokit.contact.constraint_derivatives import (
     of_constraints,
     restitution_rates,
 )
+from robokit.contact.constraints.contacts import of_ground
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -231,14 +232,14 @@ FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
-    contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
+    contact_shapes contact_bodies contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_taken contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
     dt v_before shape_bound surface_velocity
-    pair_shapes pair_stiffness pair_damping pair_impact pair_restitution body_mobility
+    pair_stiffness pair_damping pair_impact ground_shapes shape_restitution between body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
     spring_bodies spring_points spring_dof
@@ -252,7 +253,6 @@ def arrays() -> tuple[ArrayOf, ...]:
     """All that derivatives take."""
     tables = (
         *SHAPES,
-        *PAIRS,
         *FORCES,
         *STATE,
         *SOLVER,
@@ -630,7 +630,7 @@ def step_pullback(x: Any) -> None:
 
 
 def of_parameters(x: Any) -> None:
-    """``of_pair``, ``of_gravity``, ``of_motor`` and ``of_inertia`` from ``mu``."""
+    """``of_shape``, ``of_between``, ``of_gravity``, ``of_motor`` and ``of_inertia`` from ``mu``."""
     no_parameters(x)
     once(x, velocities, x.mu, x.V_mu)
     for_range(x.n_bodies, lambda b: of_body(x, b))
@@ -640,7 +640,8 @@ def of_parameters(x: Any) -> None:
 
 def no_parameters(x: Any) -> None:
     """They are worth nothing."""
-    for_range(x.n_pairs, lambda k: write_row(x.of_pair, k, [0.0] * 2))
+    for_range(x.n_shapes, lambda s: write_row(x.of_shape, s, [0.0] * 2))
+    for_range(2, lambda k: put(x.of_between, k, 0.0))
     for_range(x.n_motors, lambda m: put(x.of_motor, m, 0.0))
     for_range(x.n_bodies, lambda b: write_row(x.of_inertia, b, [0.0] * 10))
     for k in range(3):
@@ -689,9 +690,18 @@ def _of_bounce(x: Any, i: Any, worth: Any) -> None:
     c = x.c_of[i]
     by_share, by_weight = restitution_rates(x, i, c)
     worth = worth * x.bounce_share[0]
-    add(x.of_pair, (x.contact_pair[c], 1), worth * by_share)
+    _of_law(x, c, 1, worth * by_share)
     for k in range(3):
         add(x.of_gravity, k, -worth * by_weight * x.contact_frame[c, 6 + k])
+
+
+def _of_law(x: Any, c: Any, k: int, worth: Any) -> None:
+    """Add what friction (k = 0) or restitution (1) of a contact is worth."""
+
+    def of_shape() -> None:
+        add(x.of_shape, (x.contact_shapes[c, 1], k), worth)
+
+    cond(of_ground(x, c), of_shape, lambda: add(x.of_between, k, worth))
 
 
 def of_constraint(x: Any, i: Any, more: Vector3) -> None:
@@ -703,14 +713,14 @@ def of_constraint(x: Any, i: Any, more: Vector3) -> None:
 
     def contact() -> None:
         c = x.c_of[i]
-        pair, w = x.contact_pair[c], seen() + more
+        w = seen() + more
         u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
         dx, dy, size = slip(u, aim)
         R_t, R_n = x.c_R[i, 0], x.c_R[i, 1]
         N = (aim[2] - u[2]) / R_n
         slides = size > x.c_mu[i] * R_t * N
         along = where(slides, N / (size + smallest()), 0.0)
-        add(x.of_pair, (pair, 0), -along * (w.x * dx + w.y * dy))
+        _of_law(x, c, 0, -along * (w.x * dx + w.y * dy))
         cond(x.contact_bounces[c] == 1, lambda: bounce(w), nothing)
 
     def bounce(w: Vector3) -> None:

@@ -57,10 +57,8 @@ OF_ROWS = (
     "pair_stiffness",
     "pair_damping",
     "pair_impact",
-    "pair_friction",
-    "pair_restitution",
-    "pair_torsion",
-    "pair_rolling",
+    "shape_friction",
+    "shape_restitution",
     "stop_gains",
     "motor_gains",
     "motor_inertia",
@@ -113,8 +111,8 @@ REMEMBERED = {a.name + end for a in (*MEMORY, *CANDIDATES) for end in ("", "_bef
 
 
 PLANES, FRICTION_ALONE, ALL = "planes", "friction", "all"
-"""Kinds of steps in lanes: nothing touches but planes of the world; contacts have friction alone, and nothing
-acts on bodies but they; all forces."""
+"""Kinds of steps in lanes: nothing touches but the plane of the world; contacts have friction alone, and
+nothing acts on bodies but they; all forces."""
 
 
 @functools.cache
@@ -151,12 +149,13 @@ def may_go_in_lanes(
 
 def kind_of_lanes(x: Mapping[str, np.ndarray]) -> str:
     """PLANES, FRICTION_ALONE or ALL; ``x``: arrays of the step, those of rows among them."""
-    if any(x[f"pair_{name}"].any() for name in ("restitution", "torsion", "rolling")):
+    if any(each.any() for each in (x["shape_restitution"], x["between"][..., 1], x["ground_arms"])):
         return ALL
     if any(len(x[name]) for name in ("loop_bodies", "spring_bodies", "motion_dof")):
         return ALL
-    first, second = x["shape_kind"][x["pair_shapes"]].reshape(-1, 2).T
-    return PLANES if (first == PLANE).all() and (second != PLANE).all() else FRICTION_ALONE
+    ground = x["ground_shapes"].any() and x["shape_kind"][0] == PLANE
+    alone = not x["shape_runs"][1:, 1].any() and (x["shape_kind"][1:] != PLANE).all()
+    return PLANES if ground and alone else FRICTION_ALONE
 
 
 class Known:
@@ -190,11 +189,15 @@ def step_in_lanes(x: Any) -> None:
 
 
 def step_on_planes(x: Any) -> None:
-    """The same of robots that touch planes of the world alone."""
+    """The same of robots that touch the plane of the world alone, which is the first shape."""
     _begin(x)
     _contacts_alone(x)
-    x.c_bodies = Known(x.c_bodies, lambda at: 0 if isinstance(at[1], int) and at[1] == 0 else None)
-    x.pair_of_links = Known(x.pair_of_links, lambda pair: 0)
+
+    def world_first(at: Any) -> Any:
+        return 0 if isinstance(at[1], int) and at[1] == 0 else None
+
+    x.c_bodies, x.contact_shapes = Known(x.c_bodies, world_first), Known(x.contact_shapes, world_first)
+    x.ground_shapes = Known(x.ground_shapes, lambda k: 1)
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: detect_on_planes(x)))
 
 

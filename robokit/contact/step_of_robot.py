@@ -213,9 +213,12 @@ KNOWN = (
 
 def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
     """Whether nothing couples two bodies but joints, and A is a matrix (not articulated.py)."""
-    tips = arrays["body_tip"][arrays["shape_body"][arrays["pair_shapes"]].reshape(-1, 2)]
+    moves = arrays["body_tip"][arrays["shape_body"]] >= 0
+    several = np.flatnonzero(moves & (arrays["shape_runs"][:, 1] > 0))
+    before = np.concatenate([[0], np.cumsum(moves)])[arrays["runs"]]
+    spans = arrays["shape_runs"][several].tolist()
     return (
-        bool((tips < 0).any(axis=1).all())
+        not any((before[at : at + n, 1] > before[at : at + n, 0]).any() for at, n in spans)
         and sizes["n_loops"] == sizes["n_springs"] == 0
         and sizes["n_parts"] <= FEW
         and sizes["n_deep"] == 0

@@ -15,15 +15,18 @@ import numpy as np
 
 from robokit.arguments import argument, check_values, real_number, whole_number
 from robokit.collision.scene import (
+    NO_RUNS,
     kept_apart,
     neighbours,
     robot_shapes,
     roots,
     touches_as_its_inertia,
+    touching_count,
     touching_pairs,
+    touching_runs,
     world_shapes,
 )
-from robokit.collision.shapes import BOX_FACES, pair_arrays, shape_arrays
+from robokit.collision.shapes import BOX_FACES, runs_of, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Recent, Spare, frozen
@@ -223,12 +226,13 @@ def _collision_pairs(robot: Robot) -> CollisionPairs:
 class BodyContacts:
     """Which bodies of a robot touch each other in a run, and how."""
 
-    bodies: np.ndarray  # pairs of them, (n, 2)
+    runs: np.ndarray  # pairs (i, j) of them: i, and j from first to end - 1, (n, 3)
+    pairs: int  # how many these are
     friction: float = 0.5  # Coulomb coefficient
     restitution: float = 0.0  # speed after an impact over that before
 
 
-NO_CONTACTS = BodyContacts(np.zeros((0, 2), np.int32))  # bodies that pass through each other
+NO_CONTACTS = BodyContacts(NO_RUNS, 0)
 
 
 def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
@@ -239,13 +243,14 @@ def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
     if isinstance(given, CollisionPairs):
         if given.names != body_names(robot):
             raise ShapeError(f"self_collision: these are pairs of {given.robot!r}, not of {robot.name!r}")
-        bodies = np.array(given.bodies, np.int32).reshape(-1, 2)
-        return BodyContacts(bodies, given.friction, given.restitution)
+        return BodyContacts(runs_of(given.bodies), len(given), given.friction, given.restitution)
     if given is not None and not isinstance(given, bool):
         raise ShapeError(
             f"self_collision: expected True, False, None or rk.collision_pairs(robot), got {shown(given)}"
         )
-    return BodyContacts(touching_pairs(robot)) if (ground if given is None else given) else NO_CONTACTS
+    if not (ground if given is None else given):
+        return NO_CONTACTS
+    return BodyContacts(touching_runs(robot), touching_count(robot))
 
 
 # ==== signed distances ============================================================================
@@ -654,7 +659,7 @@ class Query:
             shapes += own
         given = shape_arrays(scene.placed) | robot_data(robot)
         given |= {"shape_beside": np.zeros((len(scene.placed), 3), np.int32), "beside": np.zeros(1, np.int32)}
-        given |= pair_arrays(np.array(shapes, np.int32).reshape(-1, 2), len(scene.placed))
+        given |= {"pair_shapes": np.array(shapes, np.int32).reshape(-1, 2)}
         hulls = [c.core.hull for c in scene.placed]
         boxes = [int(hull is not None and hull.polygons == BOX_FACES) for hull in hulls]
         given |= {"shape_box": np.array(boxes, np.int32)}

@@ -697,12 +697,12 @@ def step_along(program: Program) -> Kernel:
 # ---- parameters -------------------------------------------------------------------------------------------
 
 OF_PAIRS = {
-    "friction": ("pair_friction", True),
-    "restitution": ("pair_restitution", True),
-    "pair_friction": ("pair_friction", False),
-    "pair_restitution": ("pair_restitution", False),
+    "friction": ("shape_friction", slice(None)),
+    "restitution": ("shape_restitution", slice(None)),
+    "pair_friction": ("between", slice(0, 1)),
+    "pair_restitution": ("between", slice(1, 2)),
 }
-"""Array of each, and whether it is of pairs with the ground."""
+"""Array of each, and which part of it."""
 
 OF_MOTORS = ("target", "velocity", "feedforward", "kp", "kd")
 
@@ -723,10 +723,7 @@ class StepParameters:
 
     def __init__(self, kept: KeptSteps, steps: LinearSteps) -> None:
         self.kept, self.steps = kept, steps
-        x = steps.simulation.arrays
         self._entered: dict[str, np.ndarray] = {}
-        self._ground = x["shape_body"][x["pair_shapes"][:, 0]] == 0
-        self._sums = np.array([self._ground, ~self._ground], float)
         self.names = [*OF_PAIRS, "gravity", "inertias", *(OF_MOTORS if kept.inputs is not None else ())]
 
     def values(self, names: Sequence[str]) -> list[np.ndarray]:
@@ -734,7 +731,7 @@ class StepParameters:
         x = self.steps.simulation.arrays
         arrays = {"gravity": "gravity", "inertias": "inertia"}
         found = {name: x[array].copy() for name, array in arrays.items()}
-        found |= {name: x[array][self._ground == ground].copy() for name, (array, ground) in OF_PAIRS.items()}
+        found |= {name: x[array][part].copy() for name, (array, part) in OF_PAIRS.items()}
         self._entered = {}
         return [found[name] if name in found else x["motor_gains"].copy() for name in names]
 
@@ -743,8 +740,8 @@ class StepParameters:
         x = self.steps.simulation.arrays
         for name, value in zip(names, values, strict=True):
             if name in OF_PAIRS:
-                array, ground = OF_PAIRS[name]
-                x[array][self._ground == ground] = value
+                array, part = OF_PAIRS[name]
+                x[array][part] = value
             elif name == "gravity":
                 x["gravity"][:] = value
             elif name == "inertias":
@@ -797,7 +794,9 @@ class StepParameters:
         found = self.steps.found
         if not found:
             return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}
-        of: dict[str, Any] = dict(zip(OF_PAIRS, (self._sums @ found["of_pair"]).ravel(), strict=True))
+        of: dict[str, Any] = dict(
+            zip(OF_PAIRS, (*found["of_shape"].sum(axis=0), *found["of_between"]), strict=True)
+        )
         of["gravity"], of["inertias"] = found["of_gravity"].copy(), found["of_inertia"].copy()
         if self.steps.passed_on:
             of = {name: x * np.nan for name, x in of.items()}

@@ -246,12 +246,13 @@ class ContactPage:
 
     @property
     def grips(self) -> list[float]:
-        """Coefficients of friction on the ground, by pair of shapes."""
+        """Coefficients of friction that there are on the ground."""
         x = self.numbers
-        if "pair_friction" not in x:
-            return []
-        between = x.get("pair_of_links", np.zeros(len(x["pair_friction"])))
-        return [float(mu) for mu in x["pair_friction"][between == 0]]
+        count = int(x["ground_shapes"][0]) if "ground_shapes" in x else 0
+        friction = x.get("shape_friction", np.zeros(self.sizes["n_shapes"]))
+        own, of_links = friction[:count], friction[count:]
+        found = [*own[own >= 0.0], *(of_links if (own < 0.0).any() else ())]
+        return [float(mu) for mu in found] if len(of_links) else []
 
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:

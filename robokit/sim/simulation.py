@@ -284,13 +284,20 @@ def simulate(
     if estimate and not run.interrupted:
         finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
         trajectory.summary["estimate"] = compare(trajectory, finer)
-    warn_of(trajectory.summary, setup.depth, trajectory)
-    q, t = (trajectory.q, trajectory.t) if trajectory.notes is None else trajectory.notes.kicks
-    warn_of_entered(run.program, trajectory.summary, q, t)
-    warn_of_missed_energy(trajectory)
-    if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned
-        warn_of_whips(trajectory)
+    _warn(trajectory, setup)
     return trajectory
+
+
+def _warn(run: Trajectory, setup: RunSetup) -> None:
+    """Warn of all that makes a run from this start doubtful."""
+    program = run.program
+    assert program is not None
+    warn_of(run.summary, setup.depth, run)
+    q, t = (run.q, run.t) if run.notes is None else run.notes.kicks
+    warn_of_entered(program, run.summary, q, t)
+    warn_of_missed_energy(run)
+    if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned
+        warn_of_whips(run)
 
 
 def _taken(setup: RunSetup, controller: Controller | None, progress: bool) -> Run:
@@ -399,8 +406,8 @@ class Simulation:
     __slots__ = (
         "__weakref__", "_about", "_batch", "_broken", "_call", "_control", "_driven", "_dt", "_forced",
         "_inputs", "_law", "_law_every", "_lock", "_many", "_motions", "_names", "_needed", "_noted",
-        "_place", "_program", "_quick", "_recording", "_robot", "_run", "_start", "_state", "_targets",
-        "_turn", "_until",
+        "_place", "_program", "_quick", "_recording", "_robot", "_run", "_setup", "_start", "_state",
+        "_targets", "_turn", "_until",
     )  # fmt: skip
 
     def __init__(
@@ -476,7 +483,7 @@ class Simulation:
             dtype=real, self_collision=self_collision, accuracy=accuracy, reproducible=reproducible,
         )  # fmt: skip
         self._robot, self._dt, self._batch, self._start = setup.robot, setup.dt, batch, (setup.q, setup.v)
-        self._motions = setup.motions
+        self._motions, self._setup = setup.motions, setup
         inputs = setup.inputs(batch or 1, floats(setup.robot.tree), int(MOST_STEPS))
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
@@ -645,6 +652,9 @@ class Simulation:
 
         Raises:
             RobokitError: nothing is recorded (``record_every=0``, or a batch).
+
+        Warns:
+            SimulationWarning: what :func:`robokit.simulate` warns of at the end of a run. Steps do not.
         """
         if not self._recording:
             raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
@@ -657,6 +667,7 @@ class Simulation:
             found.robot, found.tau = self._robot, own.inputs.rows(found.marks)[0]
         finally:  # also after Ctrl-C
             own.cut(recorded)
+        _warn(found, self._setup)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------

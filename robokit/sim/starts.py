@@ -449,7 +449,7 @@ class _Uneven:
     """A robot over a ground that is not one plane."""
 
     def __init__(self, robot: Robot, ground: Ground) -> None:
-        found = scene(robot, world_of(ground), (), ground.shape_error)
+        found = scene(robot, world_of(ground), error=ground.shape_error)
         self.robot, self.ground, self.arrays = robot, ground, found.arrays
         own = np.array([bool(link) for link in found.links])
         x = found.arrays
@@ -624,7 +624,7 @@ def _contacts(
     if not program.contact:
         return
     scene = scene_of(program)
-    if not len(scene.arrays["pair_shapes"]):
+    if not len(scene.arrays["runs"]):
         return
     spare: Spare[tuple[Scene, Detector]] = robot.derived.get("spare detectors", lambda: Spare(2))
     _, detector = kept = spare.take(id(scene), lambda: (scene, Detector(scene.arrays, robot.nbodies + 1)))
@@ -642,8 +642,7 @@ def _contacts(
                 detector.arrays["shape_placement"][0] = placement
             contacts = detector.at(R[m], p[m])
             if len(contacts["contact_gap"]):
-                shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
-                yield row, contacts, shapes, R[m]
+                yield row, contacts, contacts["contact_shapes"], R[m]
     if not normals:  # else its plane is not that of the scene
         spare.give(id(scene), kept)
 
@@ -944,7 +943,7 @@ def standing_configuration(
     q = closed(robot, q, "q")
     # In the neutral configuration no pairs overlap.
     if own and not np.array_equal(q, robot.neutral()):
-        q = moved_apart(robot, body_contacts(robot, self_collision, True).bodies, q)
+        q = moved_apart(robot, body_contacts(robot, self_collision, True).runs, q)
     w, x, y, z = turn.tolist()
     a, b, c, d = q[:4]
     q[:4] = (
@@ -981,8 +980,8 @@ SLIGHT = 1e-4  # change of a coordinate that tells the slope of a distance [rad 
 CLEAR = 1e-3  # distance to which bodies that overlap are moved apart [m]
 
 
-def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]] | np.ndarray, q: np.ndarray) -> np.ndarray:
-    """The configuration q, (nq,), with joints moved that keep its pairs of bodies from overlapping.
+def moved_apart(robot: Robot, bodies: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The configuration q, (nq,), with joints moved that keep pairs of bodies, runs (n, 3), from overlapping.
 
     One overlap after the other is undone by the least change of the joints with one coordinate that lie
     between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed. Where nothing

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from robokit.algorithms.loop_dynamics import PROXIMAL
-from robokit.collision.scene import robot_shapes
+from robokit.collision.scene import bodies_in, robot_shapes
 from robokit.contact.measures import MEASURES, Subjects
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.build import without_inertias
@@ -186,7 +186,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
-        to_world = bool((self.between.bodies == 0).any())
+        to_world = bool((self.between.runs[:, 0] == 0).any())
         to_world = to_world or any(isinstance(each, Spring) for each in self.springs.given)
         self.given = replace(self.given, fixed_links=to_world)
         models = loop_models(self.robot)
@@ -395,5 +395,5 @@ def subjects_of(program: Program) -> Subjects:
         tuple((joints[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None),
         tuple((np.flatnonzero(masses.any(axis=0)) + 1).tolist()),
         tuple((joints[d.body], d.body, k) for k, d in enumerate(drives) if d.effort or d.speed),
-        tuple((bodies[i], i) for i in np.unique(program.between.bodies).tolist()),
+        tuple((bodies[i], i) for i in bodies_in(robot, program.between.runs).tolist()),
     )

@@ -24,19 +24,20 @@ import numpy as np
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.arguments import is_finite
-from robokit.collision.fields import FIELD, PAIRS
+from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
+from robokit.collision.shapes import count_of_pairs
 from robokit.contact import accounts
 from robokit.contact.accounts import FIXED, FREE, NOTHING
 from robokit.contact.materials import (
     LEAST,
     Surface,
     body_numbers,
+    contact_numbers,
     joint_numbers,
     loop_numbers,
     mobilities,
     motor_numbers,
-    pair_numbers,
     sizes,
 )
 from robokit.contact.measures import KEPT
@@ -120,7 +121,7 @@ def step_numbers(program: Program, dt: float) -> Arrays:
         "push_in_world": np.array([at is None for _, at in places], np.int32),
         "push_wrench": np.zeros((len(places), 6)),
     }
-    return found | _motors(program, dt, 0) | scene.arrays | _pairs(program, scene, 0)
+    return found | _motors(program, dt, 0) | scene.arrays | _contacts(program, scene, 0)
 
 
 def prescribed_numbers(robot: Robot, bodies: Sequence[int]) -> Arrays:
@@ -182,7 +183,7 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
         moved = _motors(program, dt, rows)
         found |= {name: moved[name] for name in ("motor_gains", "motor_limits", "motor_inertia")}
     if samples or (ground is not None and ground.rows is not None):
-        found |= _pairs(program, scene, rows)
+        found |= _contacts(program, scene, rows)
     if samples:
         bodies = [_bodies(program, row) for row in rows.tolist()]
         found |= {name: np.array([x[name] for x in bodies]) for name in bodies[0]}
@@ -197,11 +198,11 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
     return {name: np.array(x, order="C") for name, x in found.items()}
 
 
-def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
-    """Numbers of the pairs of shapes, of a row, or of some: (n, ...) each."""
+def _contacts(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
+    """Numbers of contacts, of a row, or of some: (n, ...) each."""
     robot, found = program.robot, scene
     law = program.ground or Ground()
-    shapes, pairs = found.arrays, found.arrays["pair_shapes"]
+    shapes = found.arrays
     k, d = (_at(x, row) for x in _gains(program, found, law))
     links = {link.body: link.name for link in reversed(robot.links)}
     names = [links.get(b, "") for b in range(robot.nbodies + 1)]
@@ -220,7 +221,8 @@ def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
         law.rolling,
     )
     between = (program.between.friction, program.between.restitution)
-    return pair_numbers(shapes, pairs, (k, d, _at(weight(robot), row)), surface, between)
+    gains = k, d, _at(weight(robot), row)
+    return contact_numbers(shapes["shape_body"], gains, surface, between)
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
@@ -247,7 +249,7 @@ def scene_of(program: Program) -> Scene:
     known: Scene | None = vars(program).get("scene")
     if known is not None:
         return known
-    robot, ground, error, bodies = program.robot, program.ground, _error(program), program.between.bodies
+    robot, ground, error, bodies = program.robot, program.ground, _error(program), program.between.runs
 
     def make() -> Scene:
         return scene(robot, None if ground is None else world_of(ground), bodies, error)
@@ -316,6 +318,8 @@ TOLERANCE = 1e-6  # of a step's residual beyond rounding, over its impulses, bef
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
+
+CANDIDATES = 16  # likewise, of pairs of each shape with later ones: more than balls in a heap have
 
 NOTED_AT_START = {"n_noted": 64, "n_noted_contacts": 512}  # the same of what is noted
 KEPT_BYTES = 1 << 24  # room for notes, or to work in, that is kept for the next steps; new room takes 2 ms
@@ -389,15 +393,10 @@ class ContactState:
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         n = self.sizes
         n |= sizes_of_matrices(given)
+        n["n_candidates"] = min(CANDIDATES * n["n_shapes"], count_of_pairs(given))
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
-        shared = {a.name for a in PAIRS if a.name in given}  # nobody writes to them
-        self.arrays: Arrays = {
-            a.name: np.ascontiguousarray(given[a.name], np.int32)
-            if a.name in shared
-            else a.zeros(n, self.dtype)
-            for a in self.kernel.taken
-        }
-        for name in given.keys() & self.arrays.keys() - shared:
+        self.arrays: Arrays = {a.name: a.zeros(n, self.dtype) for a in self.kernel.taken}
+        for name in given.keys() & self.arrays.keys():
             if np.any(given[name]):  # memory to which nothing is written takes none
                 self.arrays[name][...] = given[name]
         self.work: Arrays = {}

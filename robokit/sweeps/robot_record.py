@@ -109,7 +109,7 @@ class RobotRecord:
         }
         error = (ground or Ground()).shape_error
         pairs = None
-        if len(body_contacts(robot, apart, ground is not None).bodies):
+        if body_contacts(robot, apart, ground is not None).pairs:
             pairs = apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
         shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from robokit.collision.fields import (
     CYLINDER,
     ELLIPSOID,
     MEMORY,
-    PAIRS,
     PLANE,
     POINT,
     POLYTOPE,
@@ -22,10 +23,12 @@ from robokit.collision.fields import (
     SHAPES,
 )
 from robokit.collision.narrow import narrow
+from robokit.collision.support import pair_number
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.spatial.control_flow import for_range
 
 FOUND = [
+    whole("pair_shapes", "n_pairs", 2),
     real("far", 1),
     whole("found", 1, role="out"),
     whole("pair", "room", role="out"),
@@ -45,12 +48,25 @@ def _all(x: Any) -> None:
             for k in range(3):
                 x.place[i, k], x.normal[i, k] = place[k], n[k]
 
-        narrow(x, p, x.far[0], x.near_direction[p], x.near_corners[p], add)
+        shapes = x.pair_shapes[p, 0], x.pair_shapes[p, 1]
+        narrow(x, shapes, x.far[0], x.near_direction[p], x.near_corners[p], add)
 
     for_range(x.n_pairs, pair)
 
 
-NARROW = kernel_of("narrow_alone", _all, [*SHAPES, *PAIRS, *POSES, *MEMORY, *FOUND])
+NARROW = kernel_of("narrow_alone", _all, [*SHAPES, *POSES, *MEMORY, *FOUND])
+
+
+def numbered(arrays: Mapping[str, np.ndarray]) -> dict[int, tuple[int, int]]:
+    """Pairs of shapes that may touch, by their number, ascending; of the arrays PAIRS."""
+    x, found = SimpleNamespace(shape_pairs=arrays["shape_pairs"]), {}
+    for a, (first, count) in enumerate(arrays["shape_runs"].tolist()):
+        for start, end in arrays["runs"][first : first + count].tolist():
+            for b in range(start, end):
+                number = int(pair_number(x, a, b))
+                assert number not in found
+                found[number] = a, b
+    return dict(sorted(found.items()))
 
 
 def sphere(radius: float) -> dict:
@@ -170,8 +186,6 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "heights": np.zeros(1),
         "field": np.ones(2, np.int32),
         "pair_shapes": np.array(pairs, np.int32).reshape(-1, 2),
-        "shape_partners": np.zeros((n, 2), np.int32),
-        "partners": np.zeros((len(pairs), 2), np.int32),
         "R": np.array([np.asarray(R).ravel() for R, _ in poses]),
         "p": np.array([p for _, p in poses], float),
         "V": np.zeros((n, 6)),

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scenes import numbered
 
 from robokit.collision.detect import DIRECTIONS, LISTED, contacts_at, detect_kernel
 from robokit.collision.fields import CANDIDATES, CYLINDER, MEMORY
-from robokit.collision.scene import _beside, _pairs
-from robokit.collision.shapes import PlacedCore, core_of, pair_arrays, plane_core, shape_arrays
+from robokit.collision.scene import _beside
+from robokit.collision.shapes import PlacedCore, core_of, pair_arrays, plane_core, runs_of, shape_arrays
 from robokit.collision.support import middle_of_part, part_of_cube
 from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
 from robokit.spatial import Vector3
@@ -33,9 +34,8 @@ def crowd(count: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     arrays = shape_arrays([*still, *moving])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
     own = [(i, j) for i in range(1, count + 1) for j in range(i + 1, count + 1) if rng.uniform() < 0.5]
-    pairs = _pairs(arrays["shape_body"], len(still), own)
     places = np.vstack([np.zeros(3), rng.uniform((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0), (count, 3))])
-    return arrays | pair_arrays(pairs, len(arrays["shape_body"])), places
+    return arrays | pair_arrays(arrays["shape_body"], len(still), runs_of(own)), places
 
 
 def kinds(size: float) -> list[Any]:
@@ -52,11 +52,11 @@ def turned(w: np.ndarray) -> np.ndarray:
 
 def same(scene: dict[str, np.ndarray], one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
     """Pairs and gaps are the same; of round shapes, whose normals are known to 1e-5, the deepest ones are."""
-    pairs = one["contact_pair"], other["contact_pair"]
+    pairs, shapes = (one["contact_pair"], other["contact_pair"]), numbered(scene)
     assert set(pairs[0].tolist()) == set(pairs[1].tolist())
     for k in set(pairs[0].tolist()):
         gaps = [np.sort(each["contact_gap"][p == k]) for each, p in zip((one, other), pairs, strict=True)]
-        turns = (scene["shape_kind"][scene["pair_shapes"][k]] == CYLINDER).any()
+        turns = (scene["shape_kind"][[*shapes[k]]] == CYLINDER).any()
         gaps = [each[:1] for each in gaps] if turns else gaps
         np.testing.assert_allclose(*gaps, rtol=0.0, atol=2e-8 if turns else 1e-12)
 
@@ -72,7 +72,7 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
     w[0] = u[0] = 0.0
     u[1] *= 10.0
     given = scene | {"gravity": np.array([0.0, 0.0, -G]), "dt": np.array([DT]), "origin": np.zeros(3)}
-    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": len(scene["shape_body"]), "n_near": 512}
+    sizes = {"n_candidates": 512, "n_shapes": len(scene["shape_body"]), "n_near": 512}
     sizes["n_bodies"] = count + 1
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
     kept["near_pair"][:] = -1
@@ -108,13 +108,16 @@ def test_a_direction_is_as_its_number_tells() -> None:
         assert np.linalg.norm([*middle] - v) < 2.0 / DIRECTIONS
 
 
-def found_of_balls(at: np.ndarray, places: int) -> dict[str, np.ndarray]:
-    """What is found of balls of radius 0.1 that all may meet, with so many places for contacts and pairs."""
+def found_of_balls(at: np.ndarray, places: int, room: int = 512) -> dict[str, np.ndarray]:
+    """What is found of balls of radius 0.1 that all may meet, with so many places for contacts and pairs.
+
+    ``room``: for candidates.
+    """
     n = len(at)
     scene = shape_arrays([PlacedCore(core_of(Sphere(0.1), 0.0), 1 + k, Placement()) for k in range(n)])
     scene |= {"shape_beside": np.zeros((n, 3), np.int32), "beside": np.zeros(1, np.int32)}
-    scene |= pair_arrays(np.array(np.triu_indices(n, 1)).T, n)
-    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": n, "n_bodies": n + 1, "n_near": places}
+    scene |= pair_arrays(scene["shape_body"], 0, np.array([(k, k + 1, n + 1) for k in range(1, n)]))
+    sizes = {"n_candidates": room, "n_shapes": n, "n_bodies": n + 1, "n_near": places}
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
     kept["near_pair"][:] = -1
     found = detect_kernel()(
@@ -122,7 +125,7 @@ def found_of_balls(at: np.ndarray, places: int) -> dict[str, np.ndarray]:
         V=np.zeros((n + 1, 6)), origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]),
         n_contacts=places,
     )  # fmt: skip
-    return found | {"pair_shapes": scene["pair_shapes"]}
+    return found | {"numbers": np.array([*numbered(scene)])}
 
 
 def grid(side: int) -> np.ndarray:
@@ -138,13 +141,13 @@ def test_of_many_balls_few_pairs_are_candidates() -> None:
 
 
 def test_what_is_known_of_candidates_lies_in_their_order() -> None:
-    """The last two of 300 balls are near: memory of one of the 44,850 pairs is written to."""
+    """The last two of 300 balls are near: memory of one pair is written to."""
     at = 0.3 * grid(7)[:300]
     at[299] = at[298] + np.array([0.22, 0.0, 0.0])
     found = found_of_balls(at, 8)
     assert found["candidates"].tolist() == [1, 1]
     assert found["candidate_shapes"][0].tolist() == [298, 299]
-    assert found["pair_shapes"][found["candidate"][0]].tolist() == [298, 299]
+    assert found["candidate"][0] == found["numbers"][-1]
     for name in ("candidate", "candidate_shapes", "least_gap", "apart_along", "apart_corners"):
         assert not found[name][1:].any()
 
@@ -153,10 +156,20 @@ def test_more_pairs_may_touch_than_are_listed_at_once() -> None:
     """64 balls overlap their neighbours in a grid: all 144 pairs have their contact, in their order."""
     at = 0.19 * grid(4)
     found = found_of_balls(at, 160)
-    a, b = found["pair_shapes"].T
-    expected = np.flatnonzero(np.linalg.norm(at[b] - at[a], axis=1) < 0.2)
+    a, b = np.triu_indices(64, 1)
+    expected = found["numbers"][np.linalg.norm(at[b] - at[a], axis=1) < 0.2]
     assert len(expected) == 144 > 4 * LISTED
     assert found["counts"][:2].tolist() == [144, 144]
     np.testing.assert_array_equal(found["contact_pair"][:144], expected)
     np.testing.assert_array_equal(found["near_pair"][:144], expected)
     np.testing.assert_allclose(found["contact_gap"][:144], -0.01, rtol=0.0, atol=1e-15)
+    np.testing.assert_array_equal(found["numbers"][:63], np.arange(63))  # of the first ball with the others
+
+
+def test_candidates_without_a_place_are_counted_and_looked_for_again() -> None:
+    """Of 144 pairs there is place for 100: all others are missing, and nothing is taken to be known."""
+    found = found_of_balls(0.19 * grid(4), 160, 100)
+    near = found_of_balls(0.19 * grid(4), 160)["counts"][3]
+    assert near >= 144
+    assert found["counts"][2:].tolist() == [near - 100, near]
+    assert found["candidates"].tolist() == [100, 0]

@@ -694,6 +694,20 @@ def test_depth_in_single_precision_takes_the_supports_of_double_precision():
     assert double["supports"].max() < 60 and single["supports"].max() < 60
 
 
+@pytest.mark.parametrize("kind", ["capsule", "edge"])
+def test_a_ball_on_a_long_edge_has_its_place_in_single_precision(kind):
+    """Where rounding hides that no corner is nearer, the last simplex was taken for one around the origin."""
+    R = turned(3)
+    long, along = (capsule(0.005, 6.0), R[:, 2]) if kind == "capsule" else (box(6.0, 0.1, 0.1), R[:, 0])
+    out = R[:, 0] * 0.05 if kind == "capsule" else (R[:, 1] + R[:, 2]) * (0.1 + 0.05 / np.sqrt(2))
+    gap = 0.05 - 0.02 - (0.005 if kind == "capsule" else 0.0)
+    for s in np.linspace(-5.0, 5.0, 200):
+        q = s * along + out
+        found = contacts(long, sphere(0.02), (R, -q), at(0, 0, 0), dtype="float32")
+        k = np.argmin(found["gap"])
+        assert abs((found["place"][k] + q) @ along - s) < 5e-6 and abs(found["gap"][k] - gap) < 2e-6
+
+
 def test_cylinders_side_by_side_have_two_contacts_and_the_exact_normal() -> None:
     """Their rims' differences are on a line: at some turns the normal was 1e-5 off, with a third contact."""
     rng, rod = np.random.default_rng(0), cylinder(0.1, 0.05)

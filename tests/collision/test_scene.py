@@ -8,24 +8,37 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scenes import numbered
 from scipy.spatial import ConvexHull
 
 import robokit as rk
 from robokit.collision import detect
 from robokit.collision.detect import contacts_at
 from robokit.collision.fields import CONE, CYLINDER, POINT, POLYTOPE
-from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
+from robokit.collision.scene import (
+    NO_RUNS,
+    World,
+    _beside,
+    robot_shapes,
+    scene,
+    touching_count,
+    touching_pairs,
+    touching_runs,
+)
 from robokit.collision.shapes import (
     PlacedCore,
     box,
     core_of,
+    count_of_pairs,
     cube_directions,
     pair_arrays,
     polytope,
     polytope_core,
+    runs_of,
     shape_arrays,
 )
 from robokit.collision.support import CUBE, farthest
+from robokit.errors import ModelError
 from robokit.model.geometry import Box, Mesh, Placement, Shape, Sphere
 from robokit.spatial import Vector3
 
@@ -88,11 +101,29 @@ def test_pairs_ascend_by_their_bodies(name: str) -> None:
     robot = rk.load_urdf(rk.find_robot(name))
     pairs = touching_pairs(robot).tolist()
     given = scene(robot, World(Placement()), None)
-    shapes = given.arrays["pair_shapes"]
-    bodies = given.arrays["shape_body"][shapes]
+    bodies = given.arrays["shape_body"][[*numbered(given.arrays).values()]]
     assert (bodies[:, 0] < bodies[:, 1]).all()
     assert (np.diff(bodies @ [robot.nbodies + 1, 1]) >= 0).all()
     assert {(int(i), int(j)) for i, j in bodies if i} == {(i, j) for i, j in pairs if i}
+
+
+def test_what_tells_pairs_goes_with_bodies() -> None:
+    """Of 200 loose balls of which two are kept apart, in a world with a plane: 19,899 pairs, 201 runs."""
+    one = rk.ModelBuilder("ball").link("ball", 1.0, collisions=(Shape(Sphere(0.1)),)).build("floating")
+    robot = rk.together({f"b{k}": one for k in range(200)})
+    names = {link.body: link.name for link in robot.links}
+    pairs = rk.collision_pairs(robot).remove(names[21], names[31])
+    found = scene(robot, World(Placement()), runs_of(pairs.bodies)).arrays
+    assert len(found["runs"]) == 201 and count_of_pairs(found) == 200 + 19_899 == 200 + len(pairs)
+    listed = set(numbered(found).values())
+    assert (21, 31) not in listed and {(0, 21), (20, 31), (21, 30), (21, 32)} <= listed
+    assert len(touching_pairs(robot)) == touching_count(robot) == 19_900
+    assert len(touching_runs(robot)) == 199
+
+
+def test_a_world_of_more_pairs_than_numbers_is_refused() -> None:
+    with pytest.raises(ModelError, match="at most 2147483646 pairs of shapes, got 2147516416"):
+        pair_arrays(np.arange(65_537), 1, NO_RUNS)
 
 
 @pytest.mark.parametrize("still", [0, 3])
@@ -108,8 +139,9 @@ def test_pairs_are_all_shapes_of_both_bodies(still: int) -> None:
         for (k, i), (m, j) in product(enumerate(body), repeat=2)
         if (k < still and j > 0) or (k >= still and m >= still and (i, j) in wanted)
     ]
-    found = _pairs(body, still, own)
-    assert found.tolist() == [[k, m] for *_, k, m in sorted(expected)]
+    found = pair_arrays(body, still, runs_of(sorted(wanted)))
+    assert [*numbered(found).values()] == [(k, m) for *_, k, m in sorted(expected)]
+    assert count_of_pairs(found) == len(expected)
 
 
 def loose(half: float = 0.05) -> dict[str, np.ndarray]:
@@ -119,8 +151,7 @@ def loose(half: float = 0.05) -> dict[str, np.ndarray]:
     placed.append(PlacedCore(core_of(Box((2 * half,) * 3), 0.0), 1, Placement(), "box"))
     arrays = shape_arrays(placed)
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 4, ())
-    return arrays | pair_arrays(pairs, len(arrays["shape_body"]))
+    return arrays | pair_arrays(arrays["shape_body"], 4, NO_RUNS)
 
 
 def at(arrays: dict[str, np.ndarray], place: tuple[float, float, float], **options: object) -> dict:
@@ -157,8 +188,7 @@ def test_ball_on_flush_tiles_has_one_contact() -> None:
     ]
     arrays = shape_arrays([*tiles, PlacedCore(core_of(Sphere(0.1), 0.0), 1, Placement())])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 2, ())
-    arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
+    arrays |= pair_arrays(arrays["shape_body"], 2, NO_RUNS)
     for x in (0.0999, 0.09999, 0.1001, 0.101):
         found = at(arrays, (x, 0.0, 0.1 - 1e-5))
         assert np.allclose(normals(found), [[0, 0, 1]], atol=1e-12)
@@ -214,8 +244,7 @@ def test_valley_of_two_solids_holds_at_its_bottom(angle: float) -> None:
     pin = np.array([[0, 0, 0], [0.001, 0, 0.05], [-0.001, 0.001, 0.05], [-0.001, -0.001, 0.05]])
     arrays = shape_arrays([*placed, PlacedCore(core_of(pin, 0.0), 1, Placement())])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 2, ())
-    arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
+    arrays |= pair_arrays(arrays["shape_body"], 2, NO_RUNS)
     found = at(arrays, (0.0, 0.0, -1e-5))
     assert found["contact_gap"].min() == pytest.approx(-1e-5 * np.cos(angle), rel=1e-3)
 
@@ -228,8 +257,7 @@ def test_corner_on_a_seam_of_tiles_stands_on_them(beside: float) -> None:
     pin = np.array([[0, 0, 0], [0.01, 0, 0.05], [-0.01, 0.01, 0.05], [-0.01, -0.01, 0.05]])
     arrays = shape_arrays([*tiles, PlacedCore(core_of(pin, 0.0), 1, Placement())])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 2, ())
-    arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
+    arrays |= pair_arrays(arrays["shape_body"], 2, NO_RUNS)
     found = at(arrays, (0.1 + beside, 0.0, -1e-5))
     assert 1 <= len(found["contact_gap"]) <= 2
     assert np.allclose(normals(found), [0, 0, 1])

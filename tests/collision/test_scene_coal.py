@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scenes import numbered
 
 import robokit as rk
 from robokit.collision.detect import contacts_at
-from robokit.collision.scene import robot_shapes, scene, touching_pairs
+from robokit.collision.scene import robot_shapes, scene
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 
@@ -64,13 +65,13 @@ def test_overlaps_are_those_of_full_hulls(name: str) -> None:
     robot = rk.load_urdf(rk.find_robot(name))
     each, rng = geometries(robot), np.random.default_rng(0)
     assert len(each) == len(robot_shapes(robot).placed)
-    given = scene(robot, bodies=touching_pairs(robot))
+    given = scene(robot, bodies=None)
     overlaps, memory = 0, None
     for _ in range(6):
         R, p = poses(robot, robot.random_configuration(rng))
         memory = found = contacts_at(given.arrays, R, p, memory=memory)
         placed = [(g, coal.Transform3s(R[b] @ P.rotation, R[b] @ P.position + p[b])) for g, b, P in each]
-        for k, (i, j) in enumerate(given.arrays["pair_shapes"].tolist()):
+        for k, (i, j) in numbered(given.arrays).items():
             result = coal.DistanceResult()
             coal.distance(*placed[i], *placed[j], coal.DistanceRequest(), result)
             depth = -result.min_distance

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.collision.detect import contacts_at
-from robokit.collision.scene import _beside
+from robokit.collision.scene import NO_RUNS, _beside
 from robokit.collision.shapes import PlacedCore, core_of, field_core, pair_arrays, shape_arrays
 from robokit.model import ModelBuilder, Shape
 from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
@@ -26,9 +26,8 @@ VALLEY = np.abs(ALONG - 0.5)[:, None] * np.ones(11)
 def contacts(heights: np.ndarray, geometry: Any, p: Any, R: np.ndarray | None = None, **options: Any) -> dict:
     field = PlacedCore(field_core(heights, (CELL, CELL)), 0, Placement(position=np.array([0.0, 0.0, 0.2])))
     arrays = shape_arrays([field, PlacedCore(core_of(geometry, 0.0), 1, Placement())])
-    arrays |= _beside(arrays, [None] * len(arrays["shape_body"])) | pair_arrays(
-        np.array([[0, 1]]), len(arrays["shape_body"])
-    )
+    body = arrays["shape_body"]
+    arrays |= _beside(arrays, [None] * len(body)) | pair_arrays(body, 1, NO_RUNS)
     poses = np.array([np.eye(3), np.eye(3) if R is None else R])
     return contacts_at(arrays, poses, np.array([[0.0, 0.0, 0.0], np.add(p, [0.0, 0.0, 0.2])]), **options)
 

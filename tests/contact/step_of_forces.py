@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
+from robokit.collision.shapes import pair_arrays
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.fields import (
@@ -125,7 +126,7 @@ def arrays_of(
         **loop_numbers(robot),
         **NO_SPRINGS.numbers(robot),
         **prescribed_numbers(robot, ()),
-        **no_pairs(),
+        **three_shapes(),
         **numbers,
     }
     sizes = {"nv": robot.nv, "nq": robot.nq, "n_contacts": most_contacts}
@@ -353,17 +354,31 @@ class DenseStep:
         return g, slope
 
 
-def no_pairs() -> dict[str, np.ndarray]:
-    """One pair that touches nothing."""
-    names = ("stiffness", "damping", "friction", "restitution", "torsion", "rolling")
-    numbers = {f"pair_{name}": np.ones(1) * (name in ("stiffness", "damping")) for name in names}
+def three_shapes() -> dict[str, np.ndarray]:
+    """The ground, and shapes of two bodies: pairs 0 and 1 are the ground's, 2 is that of the bodies."""
     return {
-        **numbers,
-        "pair_shapes": np.zeros((1, 2), int),
-        "surface_velocity": np.zeros((2, 6)),
-        "shape_kind": np.zeros(2, int),
-        "shape_placement": np.tile([*np.eye(3).ravel(), 0.0, 0.0, 0.0], (2, 1)),
-        "shape_size": np.zeros((2, 3)),
-        "shape_radius": np.zeros(2),
-        "shape_bound": np.ones(2),
+        **pair_arrays(np.arange(3), 1, np.array([[1, 2, 3]])),
+        **law(),
+        "pair_stiffness": np.ones(1),
+        "pair_damping": np.ones(1),
+        "surface_velocity": np.zeros((3, 6)),
+        "shape_body": np.arange(3),
+        "shape_kind": np.zeros(3, int),
+        "shape_placement": np.tile([*np.eye(3).ravel(), 0.0, 0.0, 0.0], (3, 1)),
+        "shape_size": np.zeros((3, 3)),
+        "shape_radius": np.zeros(3),
+        "shape_bound": np.ones(3),
+    }
+
+
+def law(
+    friction: float = 0.0, restitution: float = 0.0, torsion: float = 0.0, rolling: float = 0.0
+) -> dict[str, np.ndarray]:
+    """Of all contacts of three shapes; the arms are those of the ground."""
+    return {
+        "ground_shapes": np.ones(1, int),
+        "shape_friction": np.array([-1.0, friction, friction]),
+        "shape_restitution": np.array([0.0, restitution, restitution]),
+        "ground_arms": np.array([torsion, rolling]),
+        "between": np.array([friction, restitution]),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_of_forces import DenseStep, ForcesStep
+from step_of_forces import DenseStep, ForcesStep, law
 
 import robokit as rk
 from robokit.collision.fields import CYLINDER
@@ -15,6 +15,9 @@ BODY = """<robot name="body"><link name="body"><inertial><mass value="{m}"/>
 
 DT = 1e-3
 SINK, TIME = 1e-4, 6e-3
+
+
+LAW = {"friction", "restitution", "torsion", "rolling"}
 
 
 def body(tmp_path, m=2.0, inertia=(0.02, 0.02, 0.02)):
@@ -29,17 +32,11 @@ def stepped(robot, corners, dt=DT, tilt=0.0, kind=ForcesStep, **numbers):
     n = np.array([np.sin(tilt), 0.0, np.cos(tilt)])
     frame = np.array([[np.cos(tilt), 0.0, -np.sin(tilt)], [0.0, 1.0, 0.0], n])
     k = robot.total_mass * 9.81 / SINK
-    given = {
-        "pair_stiffness": k,
-        "pair_damping": k * TIME,
-        "pair_friction": 0.5,
-        **{name: value for name, value in numbers.items() if name.startswith("pair_")},
-    }
-    others = {name: value for name, value in numbers.items() if not name.startswith("pair_")}
-    radius = others.pop("radius", 0.0)
-    shapes = {"pair_shapes": np.array([[0, 1]], np.int32)}
-    given = {name: np.array([value], dtype=float) for name, value in given.items()}
-    step = kind(robot, dt, **shapes, **given, **others)
+    given = {"pair_stiffness": k, "pair_damping": k * TIME}
+    given = {name: np.array([numbers.pop(name, value)]) for name, value in given.items()}
+    of_law = {"friction": 0.5, **{name: numbers.pop(name) for name in LAW & numbers.keys()}}
+    radius = numbers.pop("radius", 0.0)
+    step = kind(robot, dt, **law(**of_law), **given, **numbers)
 
     def find(x):
         R, p = x.R[1].reshape(3, 3), x.p[1] + x.origin
@@ -48,7 +45,8 @@ def stepped(robot, corners, dt=DT, tilt=0.0, kind=ForcesStep, **numbers):
             place = R @ np.array(corner) + p - radius * n
             gap = n @ place
             if gap < 0.02:
-                x.contact_bodies[count], x.contact_pair[count], x.contact_feature[count] = (0, 1), 0, m
+                x.contact_bodies[count], x.contact_shapes[count] = (0, 1), (0, 1)
+                x.contact_pair[count], x.contact_feature[count] = 0, m
                 x.contact_place[count] = place - x.origin
                 x.contact_frame[count], x.contact_gap[count] = frame.ravel(), gap
                 count += 1
@@ -121,7 +119,7 @@ def test_a_box_on_a_slope_stays_inside_the_cone_and_slides_outside(tmp_path, sha
 @pytest.mark.parametrize("e", [0.1, 0.5, 1.0])
 def test_a_ball_bounces_at_its_restitution(tmp_path, dt, e):
     for fall in (0.5, 0.503, 0.511):  # the surface is reached at other parts of a step
-        step = stepped(body(tmp_path), [(0, 0, 0)], dt=dt, radius=0.1, pair_restitution=e)
+        step = stepped(body(tmp_path), [(0, 0, 0)], dt=dt, radius=0.1, restitution=e)
         q, v = start(0.1 + fall)
         while v[5] <= 0.0:
             q, v = step.step(q, v)
@@ -130,7 +128,7 @@ def test_a_ball_bounces_at_its_restitution(tmp_path, dt, e):
 
 
 def test_ten_bounces_keep_the_height(tmp_path):
-    step = stepped(body(tmp_path), [(0, 0, 0)], radius=0.1, pair_restitution=1.0)
+    step = stepped(body(tmp_path), [(0, 0, 0)], radius=0.1, restitution=1.0)
     q, v = start(0.1 + 0.2)
     bounces, before = 0, -1.0
     while bounces < 10:
@@ -146,7 +144,7 @@ def test_an_oblique_bounce_slides_or_grips(tmp_path, vx):
     """A ball with 2/5 m r^2: friction gives mu (1 + e) u_n, or what stops the contact: 2/7 of its speed."""
     m, r, e, mu, un = 1.0, 0.1, 0.5, 0.2, 3.0
     I = 0.4 * m * r * r
-    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, pair_restitution=e, pair_friction=mu)
+    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, restitution=e, friction=mu)
     q, v = start(r + 1e-4, (vx, 0.0, -un))
     q, v = step.step(q, v)
     slid = mu * (1.0 + e) * un
@@ -158,7 +156,7 @@ def test_an_oblique_bounce_slides_or_grips(tmp_path, vx):
 def test_spinning_friction_stops_a_top_as_its_arm_says(tmp_path):
     m, r, arm = 1.0, 0.1, 0.01
     I = 0.4 * m * r * r
-    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, pair_torsion=arm)
+    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, torsion=arm)
     q, v = run(step, *start(r - SINK), 0.1)
     v[2] = 10.0
     _, v1 = run(step, q, v, 0.05)
@@ -170,7 +168,7 @@ def test_spinning_friction_stops_a_top_as_its_arm_says(tmp_path):
 def test_rolling_friction_slows_a_ball_as_its_arm_says(tmp_path):
     m, r, arm = 1.0, 0.1, 0.002
     I = 0.4 * m * r * r
-    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, pair_rolling=arm)
+    step = stepped(body(tmp_path, m, (I, I, I)), [(0, 0, 0)], radius=r, rolling=arm)
     q, v = run(step, *start(r - SINK), 0.1)
     v[1], v[3] = 10.0, 1.0 - SINK * 10.0
     q, v = run(step, q, v, 0.25)
@@ -180,7 +178,7 @@ def test_rolling_friction_slows_a_ball_as_its_arm_says(tmp_path):
 
 
 def test_a_belt_takes_a_box_along(tmp_path):
-    belt = np.zeros((2, 6))
+    belt = np.zeros((3, 6))
     belt[0, 3] = 0.3
     step = stepped(body(tmp_path), CUBE, surface_velocity=belt)
     _, v = run(step, *start(0.1), 0.3)
@@ -188,7 +186,7 @@ def test_a_belt_takes_a_box_along(tmp_path):
 
 
 def test_what_rides_on_a_turntable_stays_where_it_is_on_it(tmp_path):
-    table = np.zeros((2, 6))
+    table = np.zeros((3, 6))
     table[0, 2] = 1.0
     step = stepped(body(tmp_path), CUBE, surface_velocity=table)
     q, v = run(step, *start(0.1 - SINK / 4), 0.05)
@@ -212,7 +210,7 @@ def test_restitution_depends_on_no_unit(tmp_path):
             body(tmp_path, 2.0, (0.02 * scale**2,) * 3),
             [[scale * a for a in corner] for corner in CUBE],
             dt=DT * root,
-            pair_restitution=0.5,
+            restitution=0.5,
             pair_stiffness=k,
             pair_damping=k * TIME * root,
         )
@@ -242,8 +240,8 @@ def wobbling(tmp_path, loose, seconds=0.2):
     I = 0.25 * m * r * r
     k = m * 9.81 / 1e-5
     given = {
-        "shape_kind": np.array([0, CYLINDER], np.int32),
-        "shape_size": np.array([[0, 0, 0], [r, 0, 0.0]]),
+        "shape_kind": np.array([0, CYLINDER, 0], np.int32),
+        "shape_size": np.array([[0, 0, 0], [r, 0, 0.0], [0, 0, 0]]),
     }
     step = stepped(
         body(tmp_path, m, (I, I, 2 * I)),
@@ -259,7 +257,8 @@ def wobbling(tmp_path, loose, seconds=0.2):
         a = x.R[1].reshape(3, 3)[:, 2]
         down = a * a[2] - [0, 0, 1]
         place = x.p[1] + x.origin + r * down / np.linalg.norm(down)
-        x.contact_bodies[0], x.contact_gap[0] = (0, 1), place[2]
+        x.contact_bodies[0] = x.contact_shapes[0] = 0, 1
+        x.contact_gap[0] = place[2]
         x.contact_place[0] = place - x.origin - [0.0, 0.0, 0.5 * place[2]]
         x.contact_frame[0] = np.eye(3).ravel()
         x.counts[0] = 1
@@ -314,10 +313,8 @@ def stacked(tmp_path, light, heavy):
         {"a": body(tmp_path, light, (0.0067 * light,) * 3), "b": body(tmp_path, heavy, (0.0067 * heavy,) * 3)}
     )
     k = (light + heavy) * 9.81 / SINK
-    numbers = {"pair_friction": 0.5, "pair_restitution": 0.0, "pair_torsion": 0.0, "pair_rolling": 0.0}
-    numbers = {name: np.full(2, value) for name, value in numbers.items()}
-    numbers |= {"pair_stiffness": np.array([k]), "pair_damping": np.array([k * TIME])}
-    step = ForcesStep(world, DT, pair_shapes=np.array([[0, 1], [0, 1]], np.int32), **numbers)
+    gains = {"pair_stiffness": np.array([k]), "pair_damping": np.array([k * TIME])}
+    step = ForcesStep(world, DT, **law(friction=0.5), **gains)
 
     def find(x):
         for m in range(8):
@@ -325,7 +322,8 @@ def stacked(tmp_path, light, heavy):
             corner = np.array(CUBE[2 * (m % 4)])
             place = x.R[1 + upper].reshape(3, 3) @ corner + x.p[1 + upper] + x.origin
             top = x.p[1][2] + x.origin[2] + 0.1 if upper else 0.0
-            x.contact_bodies[m], x.contact_pair[m], x.contact_feature[m] = (upper, 1 + upper), upper, m % 4
+            x.contact_bodies[m], x.contact_shapes[m] = (upper, 1 + upper), (upper, 1 + upper)
+            x.contact_pair[m], x.contact_feature[m] = 2 * upper, m % 4
             x.contact_place[m], x.contact_frame[m] = place - x.origin, np.eye(3).ravel()
             x.contact_gap[m] = place[2] - top
         x.counts[0] = 8
@@ -350,7 +348,7 @@ def test_a_box_rests_on_a_box_a_thousand_times_lighter_or_heavier(tmp_path, ligh
 @pytest.mark.parametrize("share", [0.95, 1.1])
 def test_a_box_rides_on_a_cart_until_friction_gives_way(tmp_path, share):
     step = stacked(tmp_path, 4.0, 2.0)
-    step.x.pair_friction[0] = 0.0
+    step.x.shape_friction[1:] = 0.0
     q, v = np.zeros(14), np.zeros(12)
     q[[0, 7]], q[6], q[13] = 1.0, 0.1, 0.3
     for _ in range(300):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from dense import Dense, skew
@@ -9,14 +11,15 @@ from step_of_forces import ForcesStep
 
 import robokit as rk
 from robokit.collision.fields import CYLINDER, POINT, POLYTOPE
+from robokit.contact.constraints.contacts import arms, friction, restitution
 from robokit.contact.constraints.motors import decay, end_share, servo_numbers
 from robokit.contact.materials import (
     Surface,
+    contact_numbers,
     joint_numbers,
     loop_numbers,
     mobilities,
     motor_numbers,
-    pair_numbers,
     sizes,
 )
 from robokit.model import Box, ModelBuilder, Placement, Shape
@@ -118,17 +121,16 @@ def test_joints_have_the_numbers_of_their_law():
     assert len(found["stop_dof"]) == 2 * len(stops)
 
 
-def test_pairs_have_the_friction_of_the_link_or_of_the_solid():
-    """The fifth shape is a link's that is fixed to the world: touching it is touching a body."""
-    shapes = {"shape_body": np.array([0, 0, 1, 2, 0])}
-    pairs = np.array([[0, 2], [1, 2], [1, 3], [2, 3], [4, 3]])
+def test_contacts_have_the_friction_of_the_link_or_of_the_solid():
+    """The third shape is a link's that is fixed to the world: touching it is touching a body."""
+    body, pairs = np.array([0, 0, 0, 1, 2]), np.array([[0, 3], [1, 3], [1, 4], [3, 4], [2, 4]])
     own, ground = np.array([np.nan, 0.1, np.nan, np.nan, np.nan]), np.array([1, 1, 0, 0, 0], bool)
     surface = Surface(ground, np.array([0.0, 0.8, 0.3]), np.array([0.0, 0.2, 0.0]), own, 0.01, 0.02)
-    found = pair_numbers(shapes, pairs, (1e5, 1e3, 5.0), surface, (0.5, 0.9))
-    assert found["pair_friction"].tolist() == [0.8, 0.1, 0.1, 0.5, 0.5]
-    assert found["pair_restitution"].tolist() == [0.2, 0.2, 0.0, 0.9, 0.9]
-    assert found["pair_torsion"].tolist() == [0.01, 0.01, 0.01, 0.0, 0.0]
-    assert found["pair_rolling"].tolist() == [0.02, 0.02, 0.02, 0.0, 0.0]
+    found = contact_numbers(body, (1e5, 1e3, 5.0), surface, (0.5, 0.9))
+    x = SimpleNamespace(contact_shapes=pairs, **found)
+    assert [friction(x, c) for c in range(5)] == [0.8, 0.1, 0.1, 0.5, 0.5]
+    assert [restitution(x, c) for c in range(5)] == [0.2, 0.2, 0.0, 0.9, 0.9]
+    assert [arms(x, c) for c in range(5)] == [(0.01, 0.02)] * 3 + [(0.0, 0.0)] * 2
 
 
 def test_a_servo_alone_is_exact():

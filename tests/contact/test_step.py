@@ -168,7 +168,7 @@ def test_rows_of_heaps_that_grow_have_the_bits_of_single_runs(monkeypatch: pytes
 
 
 def test_memory_of_a_step_goes_with_what_touches() -> None:
-    """But for what is given of each pair of shapes, and what is noted of steps.
+    """But for what is noted of steps.
 
     All blocks of 343 bodies' A would be 30 MB. Of 58,653 pairs of bodies some 15 for each are candidates.
     """
@@ -177,12 +177,10 @@ def test_memory_of_a_step_goes_with_what_touches() -> None:
     s.take(150)
     assert s.sizes["n_contacts"] > n
     for a in s.kernel.arrays:
-        if "n_pairs" not in a.shape and "n_noted" not in a.shape:
+        if "n_noted" not in a.shape:
             taken[a.name] = math.prod(a.at(s.sizes)) * (4 if a.kind == "integer" else 8)
     assert sum(taken[name] for name in ("A", "A_skew", "H", "pattern", "arcs")) < 8_000 * n
     assert sum(taken.values()) < 24_000 * n
-    for name in ("candidate", "least_gap", "apart_along"):
-        assert 0 < np.flatnonzero(s.arrays[name]).max() < 40 * n
 
 
 def test_what_is_packed_is_all_that_the_next_step_needs() -> None:

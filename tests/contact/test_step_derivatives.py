@@ -274,7 +274,7 @@ def test_bounces_that_energy_limits(seed: int) -> None:
     of_q, of_v = rng.normal(size=(2, 6))
     found, expected = steps.pullback(*given, of_q, of_v)[2].ravel(), np.r_[of_q, of_v] @ M
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
-    worth = {name: steps.found[name].copy() for name in ("of_pair", "of_gravity", "of_inertia")}
+    worth = {name: steps.found[name].copy() for name in ("of_shape", "of_gravity", "of_inertia")}
     assert error(steps, *given, h=1e-4) < 1e-5
     x = steps.simulation.arrays
 
@@ -286,8 +286,8 @@ def test_bounces_that_energy_limits(seed: int) -> None:
         return of_q @ robot.difference(q, q1) + of_v @ v1
 
     for found, name, at, h in (
-        (worth["of_pair"][0, 0], "pair_friction", (0,), 1e-4),
-        (worth["of_pair"][0, 1], "pair_restitution", (0,), 1e-4),
+        (worth["of_shape"][1, 0], "shape_friction", (1,), 1e-4),
+        (worth["of_shape"][1, 1], "shape_restitution", (1,), 1e-4),
         (worth["of_gravity"][0], "gravity", (0,), 1e-3),
         (worth["of_inertia"][1, 0], "inertia", (1, 0), 1e-4),
         (worth["of_inertia"][1, 5], "inertia", (1, 5), 1e-5),
@@ -323,20 +323,21 @@ def test_bounces_that_energy_limits_in_some_groups() -> None:
     of = rng.normal(size=(2, robot.nv))
     found, expected = steps.pullback(*given, *of)[2].ravel(), of.ravel() @ M
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
-    worth = steps.found["of_pair"][:, :2].copy()
+    worth = steps.found["of_shape"].copy()
+    assert len(worth) == 4 and not worth[0].any()  # of the plane
     assert error(steps, *given, h=1e-4) < 1e-5
     blocks = M.reshape(2, 3, 6, -1, 3, 6)
     assert not any(blocks[:, k, :, :, n].any() for k in range(3) for n in range(3) if k != n)
     x = steps.simulation.arrays
-    for pair, c in np.ndindex(worth.shape):  # with the ground
-        ends, array = [], x[("pair_friction", "pair_restitution")[c]]
-        before = array[pair]
+    for shape, c in np.ndindex(worth.shape):
+        ends, array = [], x[("shape_friction", "shape_restitution")[c]]
+        before = array[shape]
         for change in (1e-4, -1e-4):
-            array[pair] = before + change
+            array[shape] = before + change
             q, v, _ = steps(*given)
             ends.append(of[0] @ robot.difference(given[0], q) + of[1] @ v)
-        array[pair] = before
-        assert abs(worth[pair, c] - (ends[0] - ends[1]) / 2e-4) < 1e-4 * (1.0 + abs(worth[pair, c]))
+        array[shape] = before
+        assert abs(worth[shape, c] - (ends[0] - ends[1]) / 2e-4) < 1e-4 * (1.0 + abs(worth[shape, c]))
 
 
 def test_joint_forces_through_motors_where_energy_limits_bounces() -> None:
@@ -604,7 +605,7 @@ def test_a_loop_that_the_step_holds_harder_has_no_more_rounding() -> None:
     assert np.abs(found.ravel() - expected).max() < 2e-7 * np.abs(expected).max()
 
 
-PARAMETERS = {"pair_friction": 1e-6, "pair_restitution": 1e-6, "gravity": 1e-5, "inertia": 1e-7}
+PARAMETERS = {"shape_friction": 1e-6, "shape_restitution": 1e-6, "gravity": 1e-5, "inertia": 1e-7}
 
 
 HELD = {"quadruped": 2e-5, "loops": 3e-3}
@@ -618,8 +619,8 @@ def worth(steps: LinearSteps, state: tuple, weights: np.ndarray) -> dict[str, np
     steps.pullback(*state, *weights)
     of = {name: x.copy() for name, x in steps.found.items() if name.startswith("of_")}
     return {
-        "pair_friction": of["of_pair"][:, 0],
-        "pair_restitution": of["of_pair"][:, 1],
+        "shape_friction": of["of_shape"][:, 0],
+        "shape_restitution": of["of_shape"][:, 1],
         "gravity": of["of_gravity"],
         "inertia": of["of_inertia"],
     }
@@ -645,7 +646,7 @@ def test_what_friction_restitution_gravity_and_inertias_are_worth(name: str) -> 
     found = worth(steps, (q, v, tau), weights)
     end, x, same = steps(q, v, tau)[0], steps.simulation.arrays, acting(steps)
     for parameter, h in PARAMETERS.items():
-        if parameter == "pair_restitution" and not x[parameter].any():
+        if parameter == "shape_restitution" and not x[parameter].any():
             continue  # below 0 there is none
         if parameter == "inertia" and name == "loops":
             continue  # what closes them is weighted by inertias, which is held
@@ -706,7 +707,17 @@ def test_two_bodies_that_meet_in_the_air_at_several_points(friction: float) -> N
         )
     )
     q, v = (np.r_[a, b] for a, b in zip(low, high, strict=True))
-    assert error(steps, landing(steps, q, v, 3), v, h=3e-8) < 1e-6
+    q = landing(steps, q, v, 3)
+    assert error(steps, q, v, h=3e-8) < 1e-6
+    weights, x = np.random.default_rng(0).normal(size=(2, robot.nv)), steps.simulation.arrays
+    steps.pullback(q, v, np.zeros(robot.nv), *weights)
+    found, ends = steps.found["of_between"][0], []
+    for mu in (friction - 1e-6, friction + 1e-6):
+        x["between"][0] = mu
+        q1, v1, _ = steps(q, v, np.zeros(robot.nv))
+        ends.append(weights[0] @ robot.difference(q, q1) + weights[1] @ v1)
+    assert (abs(found) > 1e-5) == (friction < 1.0)  # whether they slide
+    assert found == pytest.approx((ends[1] - ends[0]) / 2e-6, rel=5e-3, abs=1e-8)
 
 
 def test_robots_that_land() -> None:

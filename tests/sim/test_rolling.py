@@ -419,3 +419,41 @@ def test_a_ball_meets_the_edge_of_a_thin_slab_on_a_floor_of_any_size(size):
     away = np.hypot(np.maximum(0.2 - x, 0.0), z)
     assert run.q[-1, 6] > 0.1 + 0.9 * thin
     assert away.min() > 0.1 - 2e-4
+
+
+def test_a_ball_rolls_along_two_capsules_as_along_two_cylinders():
+    # Between its ends a capsule is straight: the place of a contact moves along with all of the ball's speed.
+    radius, thin, apart, slope = 0.05, 0.005, 0.06, 0.2
+    ball = m.ball(radius)
+    turn = Rotation.from_euler("y", slope).as_matrix()
+    lying = Rotation.from_euler("y", math.pi / 2 + slope).as_matrix()
+    up, down = turn @ [0, 0, 1], turn @ [1, 0, 0]
+    height = math.sqrt((radius + thin) ** 2 - apart**2 / 4)
+    start = height * up - down
+    for shape in (Cylinder(thin, 6.0), Capsule(thin, 6.0)):
+        rails = [rk.Solid(shape, Placement(lying, np.array([0, y, 0]))) for y in (-apart / 2, apart / 2)]
+        ground = rk.Ground(plane=False, shapes=rails, friction=0.3)
+        run = rk.simulate(ball, [1, 0, 0, 0, *start], dt=4e-3, duration=1.0, ground=ground, joint_damping=0.0)
+        way = run.q[:, 4:7] - start
+        lever = radius * height / (radius + thin)
+        expected = 9.81 * math.sin(slope) / (1 + 0.4 * (radius / lever) ** 2)
+        assert way[-1] @ down == pytest.approx(0.5 * expected, rel=1e-4)
+        assert np.abs(way @ up).max() < 2e-5  # 0.49 mm if it rolled on as between two balls
+
+
+def test_a_rod_that_rocks_on_an_edge_is_second_order():
+    # The edge is where it is: along the rod, the place of the contact does not roll on.
+    inertia, at = np.eye(3) * 4e-3, Placement(Rotation.from_euler("y", math.pi / 2).as_matrix())
+    b = ModelBuilder("rod")
+    b.link("rod", 1.0, (0, 0, -0.06), inertia, collisions=(Shape(Capsule(0.04, 0.6), at),))
+    turn = Rotation.from_euler("y", math.pi / 4).as_matrix()
+    roof = rk.Solid(Box((0.2, 1.0, 0.2)), Placement(turn, np.array([0, 0, -0.1 * math.sqrt(2)])))
+    ground = rk.Ground(plane=False, shapes=[roof], friction=8.0)
+    q = np.array([math.cos(0.3), 0, math.sin(0.3), 0, 0.04 * math.sin(0.6), 0, 0.04 * math.cos(0.6)])
+    options = {"ground": ground, "joint_damping": 0.0, "duration": 2.0}
+    angles = []
+    for dt in (4e-3, 2e-3, 2.5e-4):
+        run = rk.simulate(b.build("floating"), q, dt=dt, record_every=round(0.02 / dt), **options)
+        angles.append(2 * np.arctan2(run.q[:, 2], run.q[:, 0]))
+    long, half = (np.abs(angle - angles[2]).max() for angle in angles[:2])
+    assert long < 5e-4 and half < 0.3 * long

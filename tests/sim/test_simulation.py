@@ -8,6 +8,7 @@ import pickle
 import signal
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -906,3 +907,24 @@ def test_a_restored_run_that_is_too_long_to_be_noted_is_taken_again_from_its_sta
     assert np.abs(noted.contacts.forces).max() > 10.0
     assert noted.step_forces.t[[0, -1]] == pytest.approx([0.204, 0.353], abs=1e-12)
     assert "front_left_foot" in noted.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_motion_of_steps_is_warned_of_as_a_run():
+    robot, v = m.ball(), [0.0, 0.0, 0.0, 0.0, 0.0, -60.0]
+    options = {"q0": [1, 0, 0, 0, 0, 0, 0.2], "v0": v, "dt": 4e-3, "ground": rk.Ground()}
+
+    def run() -> None:
+        rk.simulate(robot, duration=0.08, **options)
+
+    def steps() -> None:
+        sim = rk.Simulation(robot, **options)
+        sim.step(steps=20)
+        sim.trajectory()
+
+    said = []
+    for each in (run, steps):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            each()
+        said.append([str(one.message) for one in caught])
+    assert said[0] == said[1] and any("penetrated the ground" in text for text in said[0])

@@ -8,6 +8,7 @@ import pytest
 import robokit as rk
 from robokit.collision.detect import Detector
 from robokit.collision.scene import scene
+from robokit.collision.shapes import runs_of
 from robokit.model import Capsule, ModelBuilder, Placement, Shape
 from robokit.sim.starts import body_poses, moved_apart
 
@@ -17,7 +18,7 @@ EXAMPLES = ("g1", "talos_reduced", "icub_reduced", "human")
 
 
 def overlaps(robot, pairs, q) -> bool:
-    detector = Detector(scene(robot, None, pairs.bodies).arrays, robot.nbodies + 1)
+    detector = Detector(scene(robot, None, runs_of(pairs.bodies)).arrays, robot.nbodies + 1)
     R, p = body_poses(robot, q[None])
     return bool((detector.at(R[0], p[0])["contact_gap"] < 0.0).any())
 
@@ -106,7 +107,8 @@ def test_a_joint_at_its_limit_leaves_the_way_to_the_others():
     q = robot.neutral()
     q[7:] = (-0.06, 0.02)
     assert overlaps(robot, pairs, q)
-    both, one = moved_apart(robot, pairs.bodies, q), moved_apart(held, pairs.bodies, q)
+    runs = runs_of(pairs.bodies)
+    both, one = moved_apart(robot, runs, q), moved_apart(held, runs, q)
     assert not overlaps(robot, pairs, both) and not overlaps(held, pairs, one)
     assert both[8] < 0.02 and both[7] > -0.06
     assert one[8] == 0.02 and one[7] > both[7]
@@ -126,7 +128,7 @@ def test_what_cannot_be_parted_keeps_its_overlap():
     pairs = rk.collision_pairs(robot)
     q = robot.neutral()
     q[7:] = (-0.1, 0.1)
-    np.testing.assert_array_equal(moved_apart(stuck, pairs.bodies, q), q)
+    np.testing.assert_array_equal(moved_apart(stuck, runs_of(pairs.bodies), q), q)
 
 
 @pytest.mark.parity

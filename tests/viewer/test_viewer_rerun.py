@@ -83,7 +83,7 @@ def test_rows_with_masses_slopes_and_friction_of_their_own_have_the_bits_of_pyth
     how = {"dt": DT, "ground": ground, "reproducible": True}
     rows = rk.rollout(many, q, steps=STEPS, record_every=STEPS, **how)
     inputs = RowStarts(rk.rollout(many, q, steps=0, **how), None).inputs(DT)
-    assert {"inertia", "pair_friction", "shape_placement"} <= set(inputs)
+    assert {"inertia", "shape_friction", "shape_placement"} <= set(inputs)
     live = live_data_of(rows.program, DT, q[0], rows.v[0, 0], joined(WORKER), True, None, True)
     for row in range(2):
         found = rerun_in_node(live, {name: x[row] for name, x in inputs.items()})

@@ -43,8 +43,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.collision.fields import CYLINDER
-from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
+from robokit.collision.fields import CYLINDER, SEGMENT
+from robokit.collision.support import pair_number
+from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, place_on, row, vector
 from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
@@ -91,7 +92,7 @@ def collect(x: Any) -> None:
         # A body that comes onto another shape of the same body touches it on. Pairs, and so bristles, ascend
         # by their bodies: those of the same two are beside each other.
         before, there = _pair(x, maximum(at - 1, 0), -1), _pair(x, at, -1)
-        stays = _same_bodies(x, before, pair) | _same_bodies(x, there, pair)
+        stays = _same_bodies(x, before, c) | _same_bodies(x, there, c)
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
@@ -105,10 +106,11 @@ def _pair(x: Any, m: Any, beyond: int) -> Any:
     return where(last, 2**31 - 1 if beyond == 0 else -1, pair)
 
 
-def _same_bodies(x: Any, one: Any, pair: Any) -> Any:
-    """Whether a pair of shapes, or -1 for none, is of the same two bodies as another."""
-    a, b = ([x.shape_body[x.pair_shapes[maximum(k, 0), side]] for side in range(2)] for k in (one, pair))
-    return (one >= 0) & (a[0] == b[0]) & (a[1] == b[1])
+def _same_bodies(x: Any, pair: Any, c: Any) -> Any:
+    """Whether a pair of shapes, or -1 for none, is of the bodies of contact c: theirs follow each other."""
+    a, b = (x.contact_shapes[c, side] for side in range(2))
+    first = pair_number(x, x.shape_pairs[a, 2], x.shape_pairs[b, 2])
+    return (pair >= first) & (pair < first + x.shape_pairs[a, 1] * x.shape_pairs[b, 1])
 
 
 def _feature(x: Any, m: Any) -> Any:
@@ -122,8 +124,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     [N m s]. ``leaves``: whether it has bounced, and is on its way out. ``stays``: whether its bodies
     touched before.
     """
-    pair, dt = x.contact_pair[c], x.dt[0]
-    a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
+    a, b, dt = x.contact_bodies[c, 0], x.contact_bodies[c, 1], x.dt[0]
     p, phi = vector(x.contact_place, c, 0), where(leaves, 0.0, x.contact_gap[c])
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(3)]
     E = [Motion(p.cross(t), t) for t in axes]
@@ -168,11 +169,32 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         (R[0], R[1]),
         Vector3(aim[0], aim[1], where(falls | (bounces > 0.5), back, spring)),
         w,
-        x.pair_friction[pair],
+        friction(x, c),
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
     )
     x.contact_constraint[c] = i
-    add_spin(x, i, pair, (a, b), axes, R[0], moves.z, w, turning)
+    add_spin(x, i, c, (a, b), axes, R[0], moves.z, w, turning)
+
+
+def of_ground(x: Any, c: Any) -> Any:
+    """Whether a contact is with the ground: a link that is fixed to the world is of body 0, too."""
+    return x.contact_shapes[c, 0] < x.ground_shapes[0]
+
+
+def friction(x: Any, c: Any) -> Scalar:
+    """Coulomb's coefficient of a contact."""
+    own, of_link = (x.shape_friction[x.contact_shapes[c, side]] for side in range(2))
+    return where(of_ground(x, c), where(own < 0.0, of_link, own), x.between[0])
+
+
+def restitution(x: Any, c: Any) -> Scalar:
+    """Share of the speed of approach with which a contact leaves."""
+    return where(of_ground(x, c), x.shape_restitution[x.contact_shapes[c, 1]], x.between[1])
+
+
+def arms(x: Any, c: Any) -> tuple[Scalar, Scalar]:
+    """Arms of the friction of a contact against turning about its normal, and against rolling [m]."""
+    return tuple(where(of_ground(x, c), x.ground_arms[k], 0.0) for k in range(2))
 
 
 def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
@@ -209,7 +231,7 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
     ``c``: the contact; ``u``: speed along the normal before, with what a landing took of it; ``load``: speed
     that the contact has given its bodies in the last step.
     """
-    phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
+    phi, dt, share = x.contact_gap[c], x.dt[0], restitution(x, c)
     gravity = vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
     g = once(x, weight, c)
@@ -230,7 +252,7 @@ def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3
     turntable has been carried on by half a step; against the surface at the pose it would seem to slide. A
     body's origin is carried along a straight line, and what turns about it is not.
     """
-    shape, half = x.pair_shapes[x.contact_pair[c], 0], 0.5 * x.dt[0]
+    shape, half = x.contact_shapes[c, 0], 0.5 * x.dt[0]
     spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
     carried = (rider.lin + rider.ang.cross(vector(x.p, x.contact_bodies[c, 1], 0))) * half
     return spin, at_origin + spin.cross(vector(x.origin, 0) + p + carried)
@@ -250,7 +272,6 @@ def remember(x: Any) -> None:
         leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
         memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
-        pair = x.contact_pair[c]
         _, k_t, _ = stiffnesses(x)
         e = _bent(x, c, i, N / (dt * k_t))
 
@@ -259,10 +280,10 @@ def remember(x: Any) -> None:
                 x.bristle[at, 3 + k] = x.c_g[i + 1, k]
 
         def keep() -> None:
-            x.bristle_pair[at], x.bristle_feature[at] = pair, x.contact_feature[c]
+            x.bristle_pair[at], x.bristle_feature[at] = x.contact_pair[c], x.contact_feature[c]
             x.bristle_normal[at] = memory
             write_row(x.bristle, at, e)
-            cond(x.pair_torsion[pair] + x.pair_rolling[pair] > 0.0, turning, lambda: None)
+            cond(maximum(*arms(x, c)) > 0.0, turning, lambda: None)
 
         cond(kept, keep, lambda: None)
         return where(kept, at + 1, at)
@@ -306,8 +327,9 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 #
 #     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
 #
-# r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners. That
-# of a disc or coin runs along its rim:
+# r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners.
+# Along a capsule, between its ends, 1/R_a is 0, and 1/R_b of what has corners, which touches it by an edge,
+# is infinite. The place of a disc or coin runs along its rim:
 #
 #     dt/2 r = (down(a') - down(a)) radius + (a' - a) along - dt/2 w x d,     a' = a + dt/2 w x a
 #
@@ -337,7 +359,7 @@ UPRIGHT = 1e-5  # tilt of a disc below which it stands on its face, and its poin
 def add_spin(
     x: Any,
     i: Any,
-    pair: Any,
+    c: Any,
     bodies: tuple[Any, Any],
     axes: list[Vector3],
     R_t: Scalar,
@@ -345,11 +367,11 @@ def add_spin(
     w: Scalar,
     last: Vector3,
 ) -> None:
-    """The constraint after that of contact constraint i, if its pair has such friction.
+    """The constraint after that of a contact, if it has such friction.
 
     Args:
         i: constraint of the contact.
-        pair: of shapes.
+        c: the contact.
         bodies: a and b.
         axes: t1, t2, n.
         R_t: compliance of its tangents.
@@ -357,13 +379,13 @@ def add_spin(
         w: mobility of both bodies [1/kg].
         last: its impulse in the last step [N m s].
     """
-    torsion, rolling = x.pair_torsion[pair], x.pair_rolling[pair]
+    torsion, rolling = arms(x, c)
     arm = maximum(torsion, rolling)
 
     def add() -> None:
         E = [Motion(t, Vector3.zero()) for t in axes]
         R = FIRM * R_t / (arm * arm)
-        sizes = [x.shape_bound[x.pair_shapes[pair, side]] for side in range(2)]
+        sizes = [x.shape_bound[x.contact_shapes[c, side]] for side in range(2)]
         size = maximum(minimum(*sizes), arm)
         turn = w / (size * size)
         aim = last * R + Vector3(0.0, 0.0, spin)
@@ -374,22 +396,30 @@ def add_spin(
 
 def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
     """The velocity of b against a at which contact c of loose bodies rolls on [m/s]; 0 for all others."""
-    k, bodies = x.contact_pair[c], [x.contact_bodies[c, side] for side in range(2)]
+    shapes, bodies = ([of[c, side] for side in range(2)] for of in (x.contact_shapes, x.contact_bodies))
 
-    def rolled(k: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
-        return tuple(_rolled(x, k, (a, b), Vector3(*p), Vector3(*n)))
+    def rolled(shapes: Any, bodies: Any, p: Any, n: Any) -> Any:
+        return tuple(_rolled(x, shapes, bodies, Vector3(*p), Vector3(*n)))
 
     loose = (x.loose[bodies[0]] > 0) | (x.loose[bodies[1]] > 0)
-    return Vector3(*cond(loose, lambda: call(rolled, k, *bodies, tuple(p), tuple(n)), lambda: (0.0,) * 3))
+    given = tuple(shapes), tuple(bodies), tuple(p), tuple(n)
+    return Vector3(*cond(loose, lambda: call(rolled, *given), lambda: (0.0,) * 3))
 
 
-def _rolled(x: Any, k: Any, bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> Vector3:
-    """Of pair k of shapes on the bodies a and b, one of them loose, that touch at p with the normal n."""
-    shapes = [x.pair_shapes[k, side] for side in range(2)]
+def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> Vector3:
+    """Of two shapes on the bodies a and b, one of them loose, that touch at p with the normal n."""
     turns = [body_velocity(x, body).ang for body in bodies]
     first, second = (x.shape_radius[shape] for shape in shapes)
     both = first * second / (first + second + smallest())
-    rolls = (turns[1] - turns[0]).cross(n) * where(both > 0.0, both, first + second)
+    turning, radius = (turns[1] - turns[0]).cross(n), where(both > 0.0, both, first + second)
+    rolls = turning * radius
+
+    def straight(b: Any, shape: Any, p: Any) -> Any:
+        return tuple(_straight(x, b, shape, Vector3(*p)))
+
+    for body, shape, other in zip(bodies, shapes, (second, first), strict=True):
+        t = Vector3(*call(straight, body, shape, tuple(p)))
+        rolls = rolls + t * (t.dot(turning) * (other - radius))
 
     def along(b: Any, shape: Any, *of: Any) -> Any:
         return tuple(_along_rim(x, b, shape, *(Vector3(*each) for each in of)))
@@ -403,6 +433,20 @@ def _rolled(x: Any, k: Any, bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> 
         way = w.cross(p - vector(x.p, body, 0)) + rolls
         found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
     return found - n * where(rims.dot(rims) > 0.0, n.dot(found), 0.0)
+
+
+def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
+    """The unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
+
+    def between_ends() -> Any:
+        first = x.shape_corners[shape, 0]
+        start, end = (place_on(x, b, vector(x.corners, first + k, 0)) for k in range(2))
+        axis = end - start
+        share = axis.dot(p - start) / axis.dot(axis)
+        beside = (share > LOWEST) & (share < 1.0 - LOWEST)
+        return tuple(chosen(beside, axis * (1.0 / sqrt(axis.dot(axis))), Vector3.zero()))
+
+    return Vector3(*cond(x.shape_kind[shape] == SEGMENT, between_ends, lambda: (0.0,) * 3))
 
 
 def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -> Vector3:

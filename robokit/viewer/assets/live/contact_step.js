@@ -2,7 +2,7 @@
 // its ground are arrays in its memory. Part of the Worker (worker.js).
 
 // What a step may find no place for, in the order in which it says how much it needs.
-const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_fill", "n_noted", "n_noted_contacts"];
+const ROOM = ["n_contacts", "n_near", "n_candidates", "n_constraints", "n_rows", "n_fill", "n_noted", "n_noted_contacts"];
 
 // Memory to work in, at first and at most [bytes].
 const SPARE = 65536, MOST_SPARE = 2 ** 26;
@@ -38,7 +38,7 @@ class ContactStep {
     // Bodies of the links that can touch the ground.
     made.bodyOfLink = [];
     made.x.link_of_shape.forEach((link, k) => { if (link >= 0) made.bodyOfLink[link] = made.x.shape_body[k]; });
-    made.grips = made.x.pair_friction.slice();
+    made.grips = made.x.shape_friction.slice();
     made.give(ownOf(live));
     return made;
   }
@@ -157,7 +157,7 @@ class ContactStep {
     const { x } = this;
     for (const [name, values] of Object.entries(own)) if (name in x && name !== "q" && name !== "v") x[name].set(values);
     if (own.drives) this.drive(own.drives);
-    this.grips = x.pair_friction.slice();
+    this.grips = x.shape_friction.slice();
   }
 
   // Whether actuators act: without their gains they give nothing where nothing is asked of them.
@@ -175,13 +175,13 @@ class ContactStep {
 
   // Least and largest coefficient of friction on the ground, if anything can touch it.
   get groundGrips() {
-    const found = Array.from(this.grips).filter((_, k) => !this.x.pair_of_links[k]);
-    return found.length ? [Math.min(...found), Math.max(...found)] : [];
+    const count = this.x.ground_shapes[0], own = Array.from(this.grips.subarray(0, count)), of = Array.from(this.grips.subarray(count));
+    const found = [...own.filter((mu) => mu >= 0), ...(own.some((mu) => mu < 0) ? of : [])];
+    return found.length && of.length ? [Math.min(...found), Math.max(...found)] : [];
   }
 
   setFriction(value) {
-    const { pair_friction: grips, pair_of_links: links } = this.x;
-    grips.forEach((_, k) => { grips[k] = links[k] ? this.grips[k] : value ?? this.grips[k]; });
+    for (let k = 0; k < this.x.ground_shapes[0]; k++) this.x.shape_friction[k] = value ?? this.grips[k];
   }
 
   // ---- what the ground did in the last step, as the step noted it ------------------------------------

@@ -112,7 +112,7 @@ function rowData(base, run, inputs, inertial, title, row) {
     live.mass = header.mass;
     live.masses = inertial.map(([m]) => m);
   }
-  if (inputs.pair_friction && run.grips.length) made.live.grips = run.grips;
+  if (inputs.shape_friction && run.grips.length) made.live.grips = run.grips;
   Object.assign(made.live, { q: base64(inputs.q), v: base64(inputs.v) });
   if (inputs.parameters) made.live.parameters = base64(inputs.parameters);
   const shared = ["q", "v", "parameters", "carried", "push_spans"];

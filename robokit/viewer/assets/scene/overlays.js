@@ -25,7 +25,7 @@ class Overlays {
     const { roles } = this.stage;
     const massive = this.data.robot.mass > 0;
     // A pose moves, and touches, where physics runs in the page.
-    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, pairs = this.data.live?.stepper?.sizes.find(([name]) => name === "n_pairs")?.[1];
+    const live = Boolean(this.data.live), moving = this.motion.count > 1 || live, pairs = this.data.live?.stepper?.sizes.find(([name]) => name === "n_candidates")?.[1];
     const touches = Boolean(pairs || this.motion.met);
     return [
       ["visual", "Robot", "var(--accent)", true, true],
