@@ -77,7 +77,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("impacts",),
         ("step",),
         ("step_in_lanes", "step_of_robot", "step_control"),
-        ("impact_derivatives", "bounce_derivatives", "landing_derivatives"),
+        ("bounce_derivatives", "limit_derivatives"),
+        ("landing_derivatives",),
         ("__init__",),
     ],
     "sim": [

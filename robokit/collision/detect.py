@@ -314,6 +314,19 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
     square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
     far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
 
+    def on_its_own(shape: Any, body: Any, c: Vector3) -> Any:
+        w, r = _row(x.V, body), x.shape_bound[shape]
+        u, turn = _row(x.V, body, 3) + w.cross(c), sqrt(w.dot(w))
+        return dt * (sqrt(u.dot(u)) + where((r < float("inf")) & (turn > 0.0), turn * r, 0.0))
+
+    def farther() -> Any:
+        both = on_its_own(a, body_a, c_a) + on_its_own(b, body_b, c_b)
+        return still + both + rounding(GUARD, 0.5) * r
+
+    if hasattr(x, "shape_restitution"):  # one of the two may bounce, and come back at its own speed
+        share = where(a < x.ground_shapes[0], x.shape_restitution[b], x.between[1])
+        far = cond(share > 0.0, farther, lambda: far)
+
     def above_plane() -> Any:
         n = Vector3(*(x.shape_placement[a, 3 * i + 2] for i in range(3)))
         return (c_b - c_a).dot(rotation(x, body_a) @ n) - r_b

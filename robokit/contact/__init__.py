@@ -27,9 +27,9 @@ closing_derivatives derivatives of the two half steps of motion, and of the clos
 detection_derivatives   how contacts move with their bodies
 constraint_derivatives  derivatives of the forces of contacts and loops, whose points and normals move
 step_derivatives    derivatives of inverse dynamics, velocity update and whole step; forward and reverse
-impact_derivatives  derivatives of impacts that touching contacts pass on
-bounce_derivatives  derivatives of bounces that energy limits
-landing_derivatives derivatives of steps in which something lands
+bounce_derivatives  derivatives of what bounces aim at, and of impacts that touching contacts pass on
+limit_derivatives   derivatives of bounces that energy limits
+landing_derivatives derivatives of steps in which something lands or bounces
 
 distances           distances of links in a configuration, without a step
 """

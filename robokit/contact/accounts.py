@@ -316,15 +316,27 @@ def _land(x: Any) -> None:
 
     def between(i: Any) -> None:
         a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
-        missed = (velocity_after(x, b) - velocity_after(x, a)).cross(ahead_of(x, i)) * (0.5 * x.dt[0])
-        both = floats(x, a) & floats(x, b) & (a != b)
+        moment = _missed(x, i, velocity_after(x, b) - velocity_after(x, a))
         for w in (a, b):
-            add_to_row(x.account, w, IMPULSE, missed * where(both, 1.0, 0.0))
+            add_to_row(x.account, w, IMPULSE, moment)
         late = late_moment(x, i) - ahead_of(x, i).cross(v_G) * x.dt[0]
         _impulse(late * where(on_ground(x, i), 1.0, 0.0), x.ledger, AT["impulse_nx"])
 
+    def lifted(b: Any, energy: Scalar) -> None:
+        w = x.body_whole[b]
+        free = floats(x, w) & (x.keeps[0] == FREE)  # its centre of mass has a path
+        _gives(x, w, where(free, 0.0, energy))
+
     for_range(x.n_of[0], constraint)
     cond(x.keeps[0] == FREE, lambda: for_range(x.n_of[0], between), nothing)
+    lift(x, lifted)
+
+
+def _missed(x: Any, i: Any, u: Vector3) -> Vector3:
+    """Half of the angular momentum that two wholes miss, whose centres of mass move apart at u after it."""
+    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
+    both = floats(x, a) & floats(x, b) & (a != b)
+    return u.cross(ahead_of(x, i)) * where(both, 0.5 * x.dt[0], 0.0)
 
 
 def ahead_of(x: Any, i: Any) -> Vector3:
@@ -619,6 +631,19 @@ def gain(x: Any, enter: Any) -> None:
 
     for_range(x.n_loops, tied)
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
+
+    def velocity(w: Any) -> Vector3:
+        pushed = vector(x.corrected, w, 3) + vector(x.account, w, IMPULSE + 3)
+        m = x.account[w, MASS]
+        return (vector(x.kept, w, MOMENTUM_AT + 3) + pushed) * (1.0 / where(m > 0.0, m, 1.0))
+
+    def between(i: Any) -> None:
+        a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
+        moment = _missed(x, i, velocity(b) - velocity(a))
+        for w in (a, b):
+            add_to_row(x.corrected, w, 0, moment)
+
+    for_range(x.n_of[0], between)
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.d, j, x.y[j]))
     once(x, advance, x.q_drifted, x.d, x.ahead, 0.5 * x.dt[0])
@@ -646,6 +671,21 @@ def gains(x: Any, w: Any) -> Any:
     Loops put bodies elsewhere than q has them. What they tie has joints, and so motion to take energy from.
     """
     return floats(x, w) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
+
+
+def lift(x: Any, enter: Any) -> None:
+    """Call enter(b, energy) with how much higher the way lifts each body than one with the velocity y [J].
+
+    The work of contacts and joints is what they do with y. What lands or bounces has another way.
+    """
+
+    def body(m: Any) -> None:
+        momentum = inertia(x.I, m + 1) @ motion(x.W, m + 1)
+        enter(m + 1, -0.5 * x.dt[0] * vector(x.gravity).dot(momentum.lin))
+
+    for_range(x.nv, lambda j: put(x.mean, j, x.ahead[j] - x.y[j]))
+    once(x, velocities, x.mean, x.W)
+    for_range(x.n_bodies - 1, body)
 
 
 def _takes(x: Any, w: Any, energy: Scalar) -> None:

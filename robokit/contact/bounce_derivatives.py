@@ -1,304 +1,469 @@
-"""Derivatives of a step in which bounces give back less than all of restitution (bounces.py).
+"""Derivatives of the aims of contacts that bounce (impacts.py, constraints/contacts.py).
 
-Its end is on the way between two solutions, one with aims of 0 and one with all of restitution, at the share
-s at which what bounces make, W, is 0. With the derivatives of each solution by the implicit function theorem
+These follow from a step without bounces, y0 of the residual r (step_derivatives.py), and from the turns in
+which impacts are passed on. Both are solved again, and tangents follow them, by q and v in the middle of the
+step and by tau:
 
-    dy = (1 - s) dy0 + s dy1 + (y1 - y0) ds        W_s ds = -(change of W at this share)
+    dy0 = -r_y^-1 (r_q dq + r_v dv + r_tau dtau)      dg = (J dv - J dy0 + dJ (v - y0)) / dt
 
-s and W are those of each group of bodies that constraints connect (groups.py); one that is not limited has
-s = 1.
+g is how fast a gap falls on. With it, the gap and the speed before change when a contact arrives, t, and how
+fast it leaves, s (``_rates``), and with these its aims. A turn solves
 
-    W = sum over bouncing contacts of g . u - g_n taken / 2, less (y - v) . J^T g / 2
+    H (y' - y) = J^T g(J y' - aim)      aim of what bounces: by J y, gap, its time, g; + R g the second time
 
-J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du). In reverse mode, for
-what parameters are worth, W has the weight -(y1 - y0) . (what y is worth) / W_s in each solution.
+so with the slopes G of the laws, of a pose that changes and of aims that change,
 
-Source: implicit function theorem, twice.
-Cost: twice that of step_derivatives.py, and O(nv n) of bodies and contacts.
+    (H + J^T G J) dy' = H dy + J^T G daim - r_q dq      dg = G (daim - du)      of dampers, motors: aim = J y
+
+The aims of what was hit in turns follow from the velocities after the last one, from gaps and times, and from
+what the compliance of bounces has left.
+
+In reverse mode, what aims are worth is worth something by restitution, and, through g, what y0 is worth.
+
+Source: implicit function theorem, solution by solution.
+Cost: those of a step without bounces; two factorizations and 6 nv back substitutions a turn, O(nv n) of
+bodies and contacts.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
-from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
-from robokit.contact.closing_derivatives import along, drift_tangents, loaded, motions, pull, pulled
-from robokit.contact.constraint_derivatives import rates_of, seen
-from robokit.contact.fields import LIMITED_BOUNCES, MOTOR, STEP_PULLBACK
-from robokit.contact.groups import RATE, SHARE, WORK, add_to, each_group
-from robokit.contact.kinematics import velocities
-from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
-from robokit.contact.solver import impulses, see
+from robokit.contact.closing_derivatives import along, loaded, motions
+from robokit.contact.constraint_derivatives import enter_aims, follows, of_constraints, rates_of, seen
+from robokit.contact.constraints import contacts
+from robokit.contact.constraints.contacts import above, after, bounce, restitution, rigid
+from robokit.contact.fields import BOUNCE_AIMS, FRICTION, STEP_PULLBACK
+from robokit.contact.groups import WHEN, each_group
+from robokit.contact.impacts import arrive, hits_now
+from robokit.contact.kinematics import entries_of_H, generalized, velocities
+from robokit.contact.landings import damps
+from robokit.contact.linear import (
+    back_substitute_transposed,
+    back_substitute_unsymmetric,
+    factor_unsymmetric,
+)
+from robokit.contact.pattern import rows_of
+from robokit.contact.solver import hold
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import (
-    balance,
     by_motor,
-    finish,
+    by_own_inertia,
+    by_speed,
+    follows_aim,
+    inverse_dynamics_derivatives,
     kernel_of_copies,
+    kick,
     no_parameters,
     of_body,
     of_constraint,
-    resist,
-    right_sides,
+    of_law,
+    opposes,
 )
-from robokit.contact.vectors import add, nothing, put, vector, write_row
+from robokit.contact.vectors import add, force, motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import where
+from robokit.spatial import Force, Vector3
+from robokit.spatial.control_flow import cond, for_range, smallest
+from robokit.spatial.scalars import maximum, sqrt, where
 
 
 @functools.cache
-def limited_kernel() -> LoopKernel:
-    """The kernel of ``next``, of all robots."""
-    return kernel_of_copies("contact_limited", limited, ARRAYS, (*LIMITED_BOUNCES, *STEP_PULLBACK), "next")
+def aims_kernel() -> LoopKernel:
+    """The kernel of ``aims`` and ``aim_rates``, of all robots."""
+    return kernel_of_copies("contact_aims", bounce_aims, ARRAYS, (*BOUNCE_AIMS, *STEP_PULLBACK), "aim_rates")
 
 
-def limited(x: Any) -> None:
-    """``next`` of a step whose bounces are limited, and what parameters are worth from ``of_end``."""
-    for_range(x.nv, lambda j: put(x.y_now, j, x.y[j]))
-    for_range(x.n_of[0], lambda i: write_row(x.c_g_now, i, vector(x.c_g, i)))
-    once(x, see, x.y_bounced, x.c_u_bounced)
-    once(x, see, x.y, x.c_u_now)
-    for M in (x.W_by, x.W_by_start, x.dy_now.reshape(x.nv, 3 * x.nv)):
+def bounce_aims(x: Any) -> None:
+    """``aims`` and ``aim_rates``; what parameters are worth by ``of_aims``, if no impact is passed on."""
+    # Loops aim at the velocities before the step in all turns; nothing weighs anything in an impact.
+    still = SimpleNamespace(**vars(x))
+    still.gravity, still.v0 = x.weightless, x.v
+    for k in range(3):
+        x.weightless[k] = 0.0
+    for A in (x.turned, x.c_passes, x.c_whens, x.aim_rates.reshape(2 * x.n_constraints, 3, x.nv)):
+        M = A.reshape(A.shape[0], 3 * x.nv)
         for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
-    once(x, drift_tangents, 0, x.v_before, x.v_before)
-    _by_share(x)
-    for_range(2, lambda k: _solution(x, k))
-    _weigh_mixed(x)
-    _enter(x, x.dy_now)  # to W_by_start
+    for_range(x.nv, lambda j: put(x.turned, (j, 1, j), 1.0))
+    _begin_again(x)
+    count = loaded(x)
+    arrive(x, lambda: _fallen(x, count), lambda: _begins(x), lambda again: _solved(x, still, again, count))
+    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: _aims(x, i), nothing))
 
-    def direction(m: int, c: Any) -> None:
-        def row(j: Any) -> None:
-            ds = -x.W_by_start[m, c] * x.share_by_W[j]
-            same = x.row_group[j] == x.row_group[c]
-            x.dy[j, m, c] = x.dy_now[j, m, c] + where(same, x.y_bounced[j] * ds, 0.0)
 
-        for_range(x.nv, row)
+def _begin_again(x: Any) -> None:
+    """Contacts as the step has found them, and loops as its first iteration has held them."""
+    n = 1 * x.n_of[0]
+    x.n_of[0], x.n_of[2], x.bristle_pair[0] = 1 * x.contact_constraint[0], 0, -1
+    contacts.collect(x)
+    x.n_of[0] = n
+    once(x, hold, 1.0)
 
-    for m in range(3):
-        for_range(x.nv, lambda c, m=m: direction(m, c))
-    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
-    finish(x, x.y, x.dy)
+    def dof(j: Any) -> None:
+        x.v0[j] = x.v[j]
+        x.guess[j] = x.v[j]
+
+    for_range(x.nv, dof)
+
+
+# ---- how bounces change ------------------------------------------------------------------------------------
+
+
+class Rates(NamedTuple):
+    """How a number changes with the speed before u, the gap, the time of both, and g."""
+
+    u: Any
+    gap: Any
+    since: Any
+    g: Any
+
+    def of(self, x: Any, i: Any, m: int, c: Any, u: Any) -> Any:
+        """Change by coordinate c of q (m = 0), v (1) or tau (2), of contact i's constraint; ``u``: of u."""
+        known = self.gap * x.c_gaps[i, m, c] + self.since * x.c_whens[i, m, c] + self.g * x.c_falls[i, m, c]
+        return self.u * u + known
+
+
+def _rates(x: Any, c: Any, u: Any, gap: Any, since: Any) -> tuple[Rates, Rates]:
+    """Those of what ``contacts.bounce`` gives: when it arrives, and how fast it leaves."""
+    dt, g, share = x.dt[0], x.contact_fall[c], restitution(x, c)
+    begins = g * (0.5 * dt + since) - u
+    arrives = sqrt(maximum(begins * begins + 2.0 * g * gap, 0.0)) + smallest()
+    both = begins + arrives + smallest()
+    # Of S and t by b = g (dt/2 + since) - u, the gap and g.
+    S = begins / arrives, g / arrives, gap / arrives
+    late = [2.0 * gap / (both * both) * rate for rate in (1.0 + S[0], S[1], S[2])]
+    t = -late[0], 2.0 / both - late[1], -late[2]
+    left = dt - since - 2.0 * gap / both
+    moves = where(2.0 * share * arrives < g * left, 0.0, 1.0)
+    when = Rates(-t[0], t[1], 1.0 + t[0] * g, t[0] * (0.5 * dt + since) + t[2])
+    fast = Rates(-S[0], S[1], S[0] * g, S[0] * (0.5 * dt + since) + S[2])
+    return Rates(*(moves * rate for rate in when)), Rates(*(share * rate for rate in fast))
+
+
+def _after(x: Any, c: Any, at: Any, s: Any, rates: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    """Changes of what ``contacts.after`` gives, by those of ``at``, s and g."""
+    (by_at, by_s, by_g), g, half = rates, x.contact_fall[c], 0.5 * x.dt[0]
+    rest, least = x.dt[0] - at, where(s > 0.0, half, 0.0)
+    left, by_left = maximum(rest, least), where(rest > least, -by_at, 0.0)
+    way = by_left * (s - g * left) + left * by_s - 0.5 * left * left * by_g
+    return way, by_s - g * by_left - (left - half) * by_g
+
+
+def _higher(x: Any, i: Any, m: int, c: Any) -> Any:
+    """Change of how far above the surface a contact is at the kick."""
+    closer = x.c_closer[i, c] if m == 0 else 0.0
+    rate = closer - 0.125 * x.dt[0] ** 2 * x.c_falls[i, m, c]
+    return where(above(x, x.c_of[i]) > 0.0, rate, 0.0)
+
+
+# ---- the step without bounces ------------------------------------------------------------------------------
+
+
+def _fallen(x: Any, count: Any) -> None:
+    """How fast gaps fall on, of the solution that there is: its changes."""
+    dt = x.dt[0]
+    for_range(x.n_of[0], lambda i: _look(x, i))
+    once(x, kick)
+
+    def right_side(r: Any, c: Any) -> None:
+        x.dy[r, 0, c], x.dy[r, 1, c], x.dy[r, 2, c] = -x.r_q[r, c], -x.r_v[r, c], where(r == c, dt, 0.0)
+
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: right_side(r, c)))
+    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: by_motor(x, i)), nothing)
     cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
-
-
-def _own(x: Any, k: Any, group: Any) -> Any:
-    """The share of a solution, with aims of 0 (k = 0) or with full restitution (1), in that of a group."""
-    return where(k > 0, x.by_group[group, SHARE], 1.0 - x.by_group[group, SHARE])
-
-
-def _away(x: Any, k: Any, group: Any) -> Any:
-    """How far beyond its share the solution is, of the way from aims of 0 to full restitution."""
-    return where(k > 0, 1.0 - x.by_group[group, SHARE], -x.by_group[group, SHARE])
-
-
-def _half_work(x: Any, j: Any) -> Any:
-    """1/2 of a row that takes part in a bounce, else 0."""
-    return where(x.account[x.row_whole[j], TOUCHED] > 0.0, 0.5, 0.0)
-
-
-def _by_share(x: Any) -> None:
-    """1 / W_s of the group of each row, 0 where energy does not limit it; leaves what W changes by with y and
-    v beside that of impulses in W_by.
-    """
+    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
 
     def of_contact(i: Any) -> None:
-        def rate() -> Any:
-            more, speed = vector(x.c_bounced, i), _worth(x, i)
-            return more.dot(speed) + vector(x.c_g, i).dot(vector(x.c_u_bounced, i))
+        def column(c: Any) -> None:
+            for m in range(3):
+                x.c_falls[i, m, c] = -_of_speed(x, i, x.dy, m, c)
 
-        add_to(x, x.c_group[i], WORK, cond(bounces(x, i), rate, lambda: 0.0))
+        for_range(x.nv, column)
 
-    def of_y(j: Any) -> None:
-        half = _half_work(x, j)
-        x.W_by[1, j], x.W_by[2, j] = half * x.Jg[j], -half * x.Jg[j]
-        add_to(x, x.row_group[j], WORK, -half * x.y_bounced[j] * x.Jg[j])
+    def before(i: Any) -> None:
+        def column(c: Any) -> None:
+            for m in range(3):
+                x.c_comes[i, m, c] = _of_speed(x, i, x.turned, m, c)
+                x.c_falls[i, m, c] = (x.c_falls[i, m, c] + x.c_comes[i, m, c]) / dt
+                x.c_gaps[i, m, c] = _higher(x, i, m, c)
 
-    def of_Jg(j: Any) -> None:
-        add_to(x, x.row_group[j], WORK, -_half_work(x, j) * (x.y_now[j] - x.v0[j]) * x.Jg[j])
+        def with_g() -> None:
+            x.c_then[i, 0], x.c_then[i, 1] = above(x, x.c_of[i]), 0.0
+            for_range(x.nv, column)
 
-    def inverse(j: Any) -> None:
-        limited = x.by_group[x.row_group[j], SHARE] < 1.0
-        x.share_by_W[j] = where(limited, 1.0 / where(limited, x.by_group[x.row_group[j], WORK], 1.0), 0.0)
+        _with_g(x, i, with_g)
 
-    once(x, impulses, x.n_of[0], x.n_of[1])
-    each_group(x, lambda p: put(x.by_group, (p, WORK), 0.0))
-    for_range(x.n_of[0], of_contact)
-    for_range(x.nv, of_y)
-    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_bounced, i)))
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_bounced[i]))
-    once(x, impulses, x.n_of[0], x.n_of[1])
-    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_g_now, i)))
-    for_range(x.nv, of_Jg)
-    for_range(x.nv, inverse)
+    def every(do: Any) -> None:
+        for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: do(i), nothing))
+
+    once(x, _see, x.y, count)
+    every(of_contact)
+    once(x, _see, x.v, count)
+    every(before)
 
 
-def _worth(x: Any, i: Any) -> Vector3:
-    """What the impulse of a bouncing contact is worth in W: its velocity, less half of what landing took."""
-    u = vector(x.c_u_now, i)
-    return Vector3(u.x, u.y, u.z - 0.5 * x.contact_taken[x.c_of[i]])
+def _with_g(x: Any, i: Any, do: Callable[[], None]) -> None:
+    """Call do() while a contact knows g, before the step knows it."""
+    c = x.c_of[i]
+    u = 1.0 * x.contact_fall[c]
+    x.contact_fall[c] = (u - x.c_u[i, 2]) / x.dt[0]
+    do()
+    x.contact_fall[c] = u
 
 
-def _solution(x: Any, k: Any) -> None:
-    """dy of the solution with aims of 0 (k = 0) or with full restitution (1), and what W changes with it."""
-    _slopes(x, k)
-    right_sides(x)
-    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: _driven(x, i)), nothing)
-    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
-    _enter(x, x.dy)
-
-    def entry(j: Any, m: int, c: Any) -> None:
-        add(x.dy_now, (j, m, c), _own(x, k, x.row_group[j]) * x.dy[j, m, c])
-
-    for m in range(3):
-        for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
+def _look(x: Any, i: Any) -> None:
+    for row in (x.c_normal, x.c_closer, x.c_now):
+        for_range(x.nv, lambda c, row=row: put(row, (i, c), 0.0))
 
 
-def _slopes(x: Any, k: Any) -> None:
-    """r_q, r_v and factors of r_y at a solution, and what W changes with it."""
-    x.bounce_share[0] = 1.0 * k
+def _see(x: Any, y: Any, count: Any) -> None:
+    """Along each coordinate the changes of normal velocities, of gaps, and of those velocities at y."""
+    once(x, velocities, y, x.V_y)
+    for_range(x.n_bodies, lambda b: write_row(x.V_before, b, motion(x.V_y, b)))
 
-    def constraint(i: Any) -> None:
-        away = _away(x, k, x.c_group[i])
-        write_row(x.c_g, i, vector(x.c_g_now, i) + vector(x.c_bounced, i) * away)
-        write_row(x.c_u, i, vector(x.c_u_now, i) + vector(x.c_u_bounced, i) * away)
-        aim = where(x.c_g[i, 2] > 0.0, x.c_u[i, 2] + x.c_R[i, 1] * x.c_g[i, 2], 0.0)
-        x.c_aim[i, 2] = where(bounces(x, i), aim, x.c_aim[i, 2])
+    def of_contact(i: Any, r: Any) -> None:
+        found = seen(x, i, *motions(x, i))
+        x.c_normal[i, r], x.c_closer[i, r], x.c_now[i, r] = found.u[2], found.closer, found.now[2]
 
-    def momentum(c: Any) -> None:
-        def more(j: Any, by_q: Any, by_v: Any, by_y: Any) -> Any:
-            w = -_weight(x, k, j)
-            return by_q + w * x.r_q[j, c], by_v + w * x.r_v[j, c], by_y + w * x.r_y[j, c]
+    def moved(r: Any) -> None:
+        for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: of_contact(i, r), nothing))
 
-        found = for_range(x.nv, more, 0.0, 0.0, 0.0)
-        for m, number in enumerate(found):
-            x.W_of[m, c] = number
-        x.W_of[3, c] = _weight(x, k, c) * x.dt[0]
-
-    def weigh(i: Any) -> None:
-        G, w, own = [x.c_slopes[i, n] for n in range(9)], _worth(x, i), _own(x, k, x.c_group[i])
-        rates = [own * (w.x * G[n] + w.y * G[3 + n] + w.z * G[6 + n]) for n in range(3)]
-        write_row(x.c_weight, i, [*(-r for r in rates), rates[2]])
-
-    def coordinate(j: Any) -> None:
-        x.y[j] = x.y_now[j] + x.y_bounced[j] * _away(x, k, x.row_group[j])
-
-    for_range(x.nv, coordinate)
-    for_range(x.n_of[0], constraint)
-    balance(x, x.y)
-    for_range(x.nv, momentum)
-    resist(x)
-    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
-    once(x, _see)
+    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: moved(r)))
 
 
-def _weight(x: Any, k: Any, j: Any) -> Any:
-    """What J^T g of a row is worth in -W, by its share of a solution."""
-    return _own(x, k, x.row_group[j]) * _half_work(x, j) * (x.y_now[j] - x.v0[j])
+def _of_speed(x: Any, i: Any, dy: Any, m: int, c: Any) -> Any:
+    """Change of a contact's normal velocity by coordinate c of q (m = 0), v or tau, with dy and the pose."""
+    of_dy = for_range(x.nv, lambda r, total: total + x.c_normal[i, r] * dy[r, m, c], 0.0)
+    return of_dy + x.c_now[i, c] if m == 0 else of_dy
+
+
+# ---- turns -------------------------------------------------------------------------------------------------
+
+
+def _begins(x: Any) -> None:
+    """Changes of the aims of contacts that bounce in a turn, of the gaps of all, and of their times."""
+
+    def every(do: Any) -> None:
+        for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: do(i), nothing))
+
+    def first(i: Any) -> None:
+        one = hits_now(x, i) & (x.c_du[i, 2] <= x.by_group[x.c_group[i], WHEN])
+        x.soonest[x.c_group[i]] = where(one, i, x.soonest[x.c_group[i]])
+
+    def goes_on(i: Any) -> None:
+        cond(hits_now(x, i), lambda: _lands(x, i), lambda: _goes_on(x, i))
+        for k in range(2):
+            x.c_then[i, k] = x.c_passed[i, 2 + k]
+
+    each_group(x, lambda p: put(x.soonest, p, -1))
+    every(lambda i: cond(hits_now(x, i), lambda: _hit(x, i), nothing))
+    every(first)
+    every(goes_on)
+
+
+def _hit(x: Any, i: Any) -> None:
+    c, dt = x.c_of[i], x.dt[0]
+    when, fast = _rates(x, c, x.c_u[i, 2], x.c_then[i, 0], x.c_then[i, 1])
+
+    def column(k: Any) -> None:
+        for m in range(3):
+            u = _of_speed(x, i, x.turned, m, k)
+            at = when.of(x, i, m, k, u)
+            falls = x.contact_fall[c] * at + (0.5 * dt + x.c_du[i, 2]) * x.c_falls[i, m, k]
+            x.c_hits[i, m, k], x.c_aimed[i, m, k] = at, fast.of(x, i, m, k, u) + falls
+
+    for_range(x.nv, column)
+
+
+def _lands(x: Any, i: Any) -> None:
+    def column(k: Any) -> None:
+        for m in range(3):
+            x.c_gaps[i, m, k], x.c_whens[i, m, k] = 0.0, x.c_hits[i, m, k]
+
+    for_range(x.nv, column)
+
+
+def _goes_on(x: Any, i: Any) -> None:
+    """As in impacts.py; the time is that of the first that bounces."""
+    first, dt = x.soonest[x.c_group[i]], x.dt[0]
+    u, g, since = x.c_u[i, 2], x.contact_fall[x.c_of[i]], x.c_then[i, 1]
+    t = x.c_passed[i, 3] - since
+    stays = where(x.c_passed[i, 2] > 0.0, 1.0, 0.0)
+
+    def column(k: Any) -> None:
+        for m in range(3):
+            later = x.c_hits[maximum(first, 0), m, k] - x.c_whens[i, m, k]
+            falls = (0.5 * (dt + t) + since) * x.c_falls[i, m, k] + g * (0.5 * later + x.c_whens[i, m, k])
+            speed = u - g * (0.5 * (dt + t) + since)
+            more = later * speed + t * (_of_speed(x, i, x.turned, m, k) - falls)
+            x.c_gaps[i, m, k] = stays * (x.c_gaps[i, m, k] + more)
+            x.c_whens[i, m, k] = x.c_whens[i, m, k] + later
+
+    cond((first >= 0) & (t > 0.0), lambda: for_range(x.nv, column), nothing)
+
+
+def _solved(x: Any, still: Any, again: Any, count: Any) -> None:
+    """dy of a solution, to ``turning``; after the second one of a turn to ``turned``."""
+    _residual(x, still)
+    once(x, _see, x.y, count)
+    dy = x.turning.reshape(x.nv, 3 * x.nv)
+    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, dy)
+
+    def bounced(i: Any) -> None:
+        def column(c: Any) -> None:
+            for m in range(3):
+                g = x.c_slopes[i, 8] * (x.c_aimed[i, m, c] - _of_speed(x, i, x.turning, m, c))
+                add(x.c_aimed, (i, m, c), rigid() * x.c_w[i] * g)
+                add(x.c_passes, (i, m, c), where(again > 0, g, 0.0))
+
+        for_range(x.nv, column)
+
+    def keep(j: Any, c: Any) -> None:
+        for m in range(3):
+            x.turned[j, m, c] = x.turning[j, m, c]
+
+    for_range(x.n_of[0], lambda i: cond(follows(x, i), lambda: bounced(i), nothing))
+    cond(again > 0, lambda: for_range(x.nv, lambda j: for_range(x.nv, lambda c: keep(j, c))), nothing)
+
+
+def _residual(x: Any, still: Any) -> None:
+    """Factors of r_y, and what changes leave unbalanced, to ``turning``."""
+
+    def rates(j: Any) -> None:
+        x.mean[j], x.acceleration[j] = 0.0, x.y[j] - x.v0[j]
+
+    def clear(r: Any, c: Any) -> None:
+        x.r_y[r, c] = x.r_v[r, c] = 0.0
+
+    def right_side(r: Any, c: Any) -> None:
+        x.turning[r, 0, c], x.turning[r, 1, c], x.turning[r, 2, c] = -x.r_q[r, c], -x.r_v[r, c], 0.0
+
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        add(x.r_y, (r, c), number)
+        for m in range(3):
+            for_range(x.nv, lambda n, m=m: add(x.turning, (r, m, n), number * x.turned[c, m, n]))
+
+    def of_row(i: Any) -> None:
+        j = x.r_row[i]
+        opposes(x, i, x.r_first[i, 0], x.r_gain[i] * (x.y[j] - x.v0[j]))
+        by_speed(x, i)
+
+    def goes_on(i: Any) -> None:
+        """A damper aims at the speed before the turn."""
+        j, gain = x.r_row[i], x.r_gain[i]
+        slope = where(damps(x, i), gain * gain * follows_aim(x, i)[0] / x.r_R[i], 0.0)
+
+        def column(c: Any) -> None:
+            for m in range(3):
+                add(x.turning, (j, m, c), slope * x.turned[j, m, c])
+
+        for_range(x.nv, column)
+
+    def every(do: Any) -> None:
+        for_range(x.nv, lambda r: for_range(x.nv, lambda c: do(r, c)))
+
+    def enter(row: Any, m: int, c: Any, number: Any) -> None:
+        add(x.turning, (row, m, c), number)
+
+    for_range(x.nv, rates)
+    rows_of(x, x.entries, x.entries_length)
+    inverse_dynamics_derivatives(still, x.mean, x.acceleration, x.r_q, x.r_v)
+    every(clear)
+    by_own_inertia(x, of_row)
+    of_constraints(still)
+    every(right_side)
+    entries_of_H(x, of_H)
+    for_range(x.n_of[1], goes_on)
+    enter_aims(x, lambda i, m, c: x.c_aimed[i, m, c], enter)
+    factor_unsymmetric(x, x.r_y, x.r_y_inverse)
+
+
+# ---- aims --------------------------------------------------------------------------------------------------
+
+
+def _aims(x: Any, i: Any) -> None:
+    """``aims`` of a contact that bounces, and their changes."""
+    c = x.c_of[i]
+    x.aims[i, 0], x.aims[i, 1] = x.c_aim[i, 2], x.contact_back[c, 2]
+    cond(x.contact_bounces[c] > 1, lambda: _left(x, i, c), lambda: _alone(x, i, c))
+
+
+def _alone(x: Any, i: Any, c: Any) -> None:
+    """Of one that follows from no other: as ``impacts.arrive``. Turns may have gone on with its gap."""
+    dt, u, h = x.dt[0], _come(x, i), above(x, c)
+    (at, s), (when, fast) = bounce(x, c, u, h), _rates(x, c, u, h, 0.0)
+
+    def column(k: Any) -> None:
+        for m in range(3):
+            higher, u, g = _higher(x, i, m, k), x.c_comes[i, m, k], x.c_falls[i, m, k]
+            of_at, of_s = (rate.u * u + rate.gap * higher + rate.g * g for rate in (when, fast))
+            rises, back = _after(x, c, at, s, (of_at, of_s, g))
+            x.aim_rates[i, 0, m, k], x.aim_rates[i, 1, m, k] = (rises - higher) / dt, back
+
+    for_range(x.nv, column)
+
+
+def _come(x: Any, i: Any) -> Any:
+    """Speed of a contact before the step [m/s]."""
+    V = motion(x.V, x.c_bodies[i, 1]) - motion(x.V, x.c_bodies[i, 0])
+    return V.dot(force(x.c_E, i, 12))
+
+
+def _left(x: Any, i: Any, c: Any) -> None:
+    """Of one that was hit in turns: as ``impacts._aim``."""
+    dt, g, since, soft = x.dt[0], x.contact_fall[c], x.c_passed[i, 3], rigid() * x.c_w[i]
+    s = x.c_u[i, 2] - g * (0.5 * dt + since)
+    moves, back = after(x, c, since, s)
+    rises = x.c_passed[i, 2] + moves > 0.0
+    rest = maximum(dt - since, 0.5 * dt)
+    leaves = where(rises | (back > 0.0), 1.0, 0.0)
+
+    def column(k: Any) -> None:
+        for m in range(3):
+            at, of_g, left = x.c_whens[i, m, k], x.c_falls[i, m, k], soft * x.c_passes[i, m, k]
+            of_s = _of_speed(x, i, x.turned, m, k) - (0.5 * dt + since) * of_g - g * at
+            more, of_back = _after(x, c, since, s, (at, of_s, of_g))
+            more = where(rises, x.c_gaps[i, m, k] + more, 0.0)
+            more = more + rest * left - where(dt - since > 0.5 * dt, at, 0.0) * soft * x.c_passed[i, 0]
+            x.aim_rates[i, 0, m, k] = (more - _higher(x, i, m, k)) / dt
+            x.aim_rates[i, 1, m, k] = leaves * of_back + left
+
+    for_range(x.nv, column)
+
+
+# ---- parameters --------------------------------------------------------------------------------------------
 
 
 def _of_parameters(x: Any) -> None:
-    """What parameters are worth: of both solutions, and of the share.
-
-    A number that y is worth changes with the share by rate = -(y1 - y0) . of_y / W_s times what W does, so of
-    a solution mu = r_y^-T (own of_y + rate W_y), and W's own change by momentum and impulses comes to it.
-    """
-    for_range(x.nv, lambda j: put(x.of_q, j, x.of_end[0, j]))
-    for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
-    cond(x.n_loops > 0, lambda: pull(x), nothing)
-    once(x, pulled, 1, x.of_q, x.of_v, x.of_middle, x.of_y)
-    each_group(x, lambda p: put(x.by_group, (p, RATE), 0.0))
-    for_range(x.nv, lambda j: add_to(x, x.row_group[j], RATE, -x.of_y[j] * x.y_bounced[j] * x.share_by_W[j]))
-    _weigh_mixed(x)
-    for_range(x.nv, lambda j: put(x.W_mixed, j, x.W_of[2, j]))
+    """What parameters are worth, from ``of_aims``, at the solution without bounces."""
     no_parameters(x)
+    for_range(x.n_bodies, lambda b: write_row(x.f, b, Force.zero()))
 
-    def solution(k: Any) -> None:
-        _slopes(x, k)
+    def contact(i: Any) -> None:
+        c, dt, u = x.c_of[i], x.dt[0], _come(x, i)
+        h = above(x, c)
+        (at, s), (when, fast) = bounce(x, c, u, h), _rates(x, c, u, h, 0.0)
+        higher = where(h > 0.0, -0.125 * dt * dt, 0.0)
+        by_g = _after(x, c, at, s, (when.g + when.gap * higher, fast.g + fast.gap * higher, 1.0))
+        by_s = _after(x, c, at, s, (0.0, 1.0, 0.0))
+        way, back = x.of_aims[i, 0] / dt, x.of_aims[i, 1]
+        of_law(x, c, 1, (way * by_s[0] + back * by_s[1]) * s / restitution(x, c))
+        of_u = -(way * (by_g[0] - higher) + back * by_g[1]) / dt
+        for side, sign in enumerate((-1.0, 1.0)):
+            b = x.c_bodies[i, side]
+            write_row(x.f, b, force(x.f, b) + force(x.c_E, i, 12) * (sign * of_u))
 
-        def worth(j: Any) -> None:
-            own, rate = _own(x, k, x.row_group[j]), x.by_group[x.row_group[j], RATE]
-            x.mu[j] = own * x.of_y[j] + rate * (x.W_of[2, j] + own * x.W_mixed[j])
+    def worth(i: Any) -> None:
+        active = bounces(x, i) & (abs(x.of_aims[i, 0]) + abs(x.of_aims[i, 1]) > 0.0)
+        cond(active, lambda: _with_g(x, i, lambda: contact(i)), nothing)
 
-        def of_momentum(j: Any) -> None:
-            add(x.mu, j, x.by_group[x.row_group[j], RATE] * _weight(x, k, j))
-
-        def constraint(i: Any) -> None:
-            g = x.c_group[i]
-            more = where(bounces(x, i), x.by_group[g, RATE] * _own(x, k, g), 0.0)
-            of_constraint(x, i, _worth(x, i) * more)
-
-        for_range(x.nv, worth)
-        back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
-        once(x, velocities, x.mu, x.V_mu)
-        for_range(x.n_of[0], constraint)
-        for_range(x.nv, of_momentum)
-        once(x, velocities, x.mu, x.V_mu)
-        for_range(x.n_bodies, lambda b: of_body(x, b))
-
-    for_range(2, solution)
-
-
-def _driven(x: Any, i: Any) -> None:
-    by_motor(x, i)
-    cond(x.r_kind[i] == MOTOR, lambda: put(x.W_of, (3, x.r_row[i]), 0.0), nothing)
-
-
-def _weigh_mixed(x: Any) -> None:
-    """What W changes with the velocities at the share of each group, to W_of."""
-    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
-    once(x, velocities, x.y, x.V_y)
-    for_range(4, lambda m: for_range(x.nv, lambda c: put(x.W_of, (m, c), x.W_by[m, c])))
-
-    def weigh(i: Any) -> None:
-        write_row(x.c_weight, i, [*vector(x.c_g_now, i), 0.0])
-
-    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
-    once(x, _see)
-
-
-def _see(x: Any) -> None:
-    """Add what velocities and aims of bouncing contacts are worth to W_of, by c_weight."""
-    count = loaded(x)
-
-    def contact(i: Any, r: Any) -> None:
-        found, w = seen(x, i, *motions(x, i)), [x.c_weight[i, n] for n in range(4)]
-        aim = x.c_aims[i, 3] * found.before[2] + x.c_aims[i, 0] * found.closer
-        aim = aim + x.c_aims[i, 5] * found.heavier
-        add(x.W_of, (0, r), _dot(w, found.now) + w[3] * aim)
-        add(x.W_of, (1, r), w[3] * x.c_aims[i, 3] * found.u[2])
-        add(x.W_of, (2, r), _dot(w, found.u))
-
-    def turned(i: Any, r: Any) -> None:
-        for m in range(2):
-            share = x.c_weight[i, 3] * x.bounce_share[0]
-            add(x.W_of, (m, r), where(x.contact_bounces[x.c_of[i]] > 1, share * x.c_turned[i, m, r], 0.0))
-
-    def every(do: Any, r: Any) -> None:
-        for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: do(i, r), nothing))
-
-    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: every(contact, r)))
-    for_range(x.nv, lambda r: every(turned, r))
-
-
-def _dot(a: list[Any], b: list[Any]) -> Any:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _enter(x: Any, dy: Any) -> None:
-    """W_of, by the middle of the step and y, to W_by_start."""
-    once(x, pulled, 0, x.W_of[0], x.W_of[1], x.W_q, x.W_v)
-
-    def direction(c: Any) -> None:
-        def more(j: Any, *sums: Any) -> Any:
-            return tuple(sums[m] + x.W_of[2, j] * dy[j, m, c] for m in range(3))
-
-        found = for_range(x.nv, more, x.W_q[c], x.W_v[c], x.W_of[3, c])
-        for m, number in enumerate(found):
-            add(x.W_by_start, (m, c), number)
-
-    for_range(x.nv, direction)
+    for_range(x.n_of[0], worth)
+    once(x, generalized, x.f, x.mu)
+    back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
+    once(x, velocities, x.mu, x.V_mu)
+    for_range(x.n_bodies, lambda b: of_body(x, b))
+    for_range(x.n_of[0], lambda i: of_constraint(x, i, Vector3.zero()))

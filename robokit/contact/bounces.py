@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import FREE, TOUCHED, gain, gains, touch
+from robokit.contact.accounts import FREE, TOUCHED, gain, gains, lift, touch
 from robokit.contact.fields import FRICTION
 from robokit.contact.groups import (
     AT_HIGH,
@@ -40,13 +40,14 @@ from robokit.contact.groups import (
     WORK,
     add_to,
     each_group,
+    group_of_body,
 )
 from robokit.contact.landings import solve_landings
 from robokit.contact.solver import impulses, see
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
-from robokit.spatial.scalars import maximum, where
+from robokit.spatial.scalars import maximum, minimum, where
 
 LOST = 1e-6  # of the energy that all of restitution would make: so much may be lost, too
 MOST = 40  # tries to find the share: each leaves less than the half where W bends little
@@ -89,8 +90,7 @@ def surplus(x: Any) -> None:
         total = x.by_group[g, WORK]
         for k in range(3):
             total = total + where(one, x.c_g[c, k] * x.c_u[c, k], 0.0)
-        taken = x.contact_taken[where(x.c_kind[c] == FRICTION, x.c_of[c], 0)]
-        x.by_group[g, WORK] = total - where(one, 0.5 * x.c_g[c, 2] * taken, 0.0)
+        x.by_group[g, WORK] = total
         x.by_group[g, BOUNCES] = where(one, 1.0, x.by_group[g, BOUNCES])
 
     def of_row(j: Any) -> None:
@@ -114,6 +114,7 @@ def surplus(x: Any) -> None:
     once(x, touch)
     for_range(x.n_of[0], of_constraint)
     for_range(x.nv, of_row)
+    lift(x, lambda b, more: add_to(x, group_of_body(x, b), WORK, more))
     cond(x.keeps[0] == FREE, beyond_work, nothing)
     each_group(x, all_of_it)
 
@@ -134,7 +135,9 @@ def _to_no_restitution(x: Any) -> None:
     def keep(c: Any) -> None:
         write_row(x.c_bounced, c, all_of(c))
         limited = bounces(x, c) & (x.by_group[x.c_group[c], SHARE] < 1.0)
-        x.c_aim[c, 2] = where(limited, 0.0, x.c_aim[c, 2])
+        k = where(limited, x.c_of[c], 0)
+        x.c_aim[c, 2] = where(limited, minimum(-x.contact_gap[k], 0.0) / x.dt[0], x.c_aim[c, 2])
+        x.contact_back[k, 2] = where(limited, 0.0, x.contact_back[k, 2])
 
     def from_zero(c: Any) -> None:
         write_row(x.c_bounced, c, [x.c_bounced[c, k] - now for k, now in enumerate(all_of(c))])

@@ -19,20 +19,12 @@ from typing import Any, NamedTuple
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import along, gather, loaded, motions, of_motion
 from robokit.contact.constraints import springs
-from robokit.contact.constraints.contacts import (
-    HARDEST,
-    TANGENTIAL,
-    impact,
-    restitution,
-    stiffnesses,
-    surface,
-    weight,
-)
+from robokit.contact.constraints.contacts import HARDEST, TANGENTIAL, impact, stiffnesses, surface
 from robokit.contact.detection_derivatives import frame_motion, gap_rate
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import slip, tangent
-from robokit.contact.solver import HERE, load, mobility, relative, tried_of
+from robokit.contact.solver import HERE, load, mobility, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
@@ -208,12 +200,12 @@ def _prepare(x: Any, i: Any) -> None:
     write_row(x.c_F, i, F)
     write_row(x.F, b, force(x.F, b) + F)
     write_row(x.F, a, force(x.F, a) - F)
-    write_row(x.c_aims, i, [0.0] * 6)
+    write_row(x.c_aims, i, [0.0] * 5)
 
     def contact() -> None:
-        bounces = x.contact_bounces[x.c_of[i]] > 0
-        aims = cond(bounces, lambda: _of_bounce(x, i, x.c_of[i]), lambda: _of_impact(x, i, x.c_of[i]))
-        write_row(x.c_aims, i, aims)
+        c = x.c_of[i]
+        # What bounces changes as bounce_derivatives.py says.
+        cond(x.contact_bounces[c] > 0, nothing, lambda: write_row(x.c_aims, i, _of_impact(x, i, c)))
 
     def spin() -> None:
         write_row(x.c_by_N, i, by_load(x, i))
@@ -259,8 +251,8 @@ def _slopes(x: Any, i: Any) -> list[Any]:
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; that speed with its
-    gap; and its aim with gravity along its normal.
+    """How a contact's aim changes with its gap, and along t1, t2, n with its speed before; that speed with
+    its gap.
 
     With that its compliance changes, R = 1 / (dt kd), unless that is less than R may be. To the law that is a
     change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.
@@ -277,7 +269,7 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     changes_t, changes_n = R_t > least, R_n > least
     own_t = where(changes_t, R_t, 1.0 / (dt * (kd_t + TANGENTIAL**0.5 * more)))
     own_n = where(changes_n, R_n, 1.0 / (dt * (kd + more)))
-    harder = 2.0 * rate * slope * dt * where(x.struck[0] == 1, 0.0, 1.0)
+    harder = 2.0 * rate * slope * dt * where((x.struck[0] == 1) | (x.contact_bounces[c] < -1), 0.0, 1.0)
     rests = where(x.struck[0] > 0, 0.0, 1.0)  # an impact aims at 0
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
@@ -286,73 +278,19 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
         held = where(sticks & changes_t, g[m] * R_t, 0.0)
         changes.append((held - bent) * own_t * harder * TANGENTIAL**0.5)
     overlaps = phi < TOUCHES * x.shape_bound[x.contact_shapes[c, 1]]
-    springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
-    by_gap = rests * where(springs, where(overlaps, -k * dt * own_n, -1.0 / dt), 0.0)
+    by_gap = rests * where(overlaps, -k * dt * own_n, -1.0 / dt)
     spring = rests * where(overlaps, x.c_aim[i, 2], 0.0)
-    by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
-    return by_gap, *changes, (where(changes_n, g[2] * R_n, 0.0) - spring) * own_n * harder, by_depth, 0.0
+    by_depth = where(phi < 0.0, -dt * k * w, 0.0)
+    return by_gap, *changes, (where(changes_n, g[2] * R_n, 0.0) - spring) * own_n * harder, by_depth
 
 
-def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """The same of one that bounces; what others' impacts left: impact_derivatives.py."""
-    alone, rates = x.contact_bounces[c] < 2, bounce_rates(x, c, _arrival(x, i, c))
-    # One that is passed on need not be one after which gravity lets it return: these rates may be no numbers.
-    by_gap, by_speed, by_g = (where(alone, x.bounce_share[0] * rate, 0.0) for rate in rates)
-    return by_gap, 0.0, 0.0, by_speed, 0.0, by_g
+# ---- contacts that bounce ----------------------------------------------------------------------------------
 
 
-def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
-    """How the aim of a contact that bounces changes with its gap, its speed u before and gravity along its
-    normal.
-    """
-    share, dt = restitution(x, c), x.dt[0]
-    g, arrives, lift, root = _fall(x, c, u)
-    lift_by_g = lift - 0.25 * g * dt * dt
-    by_g = 0.5 * (share * share * (arrives * dt + lift_by_g) - lift_by_g) / root - 0.5 * dt
-    return (share * share - 1.0) * g / root, -share * share * arrives / root, by_g
+def enter_aims(x: Any, aims: Callable[..., Any], enter: Callable[..., None]) -> None:
+    """``enter(row, m, c, number)`` with all entries of J^T G daim, of what bounces.
 
-
-def _arrival(x: Any, i: Any, c: Any) -> Any:
-    """Speed of a contact before the step, with what a landing took of it [m/s]."""
-    return Vector3(*relative(x, i, x.V)).z - x.contact_taken[c]
-
-
-def _fall(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any, Any]:
-    """Of a contact that bounces at the speed u: gravity along its normal, speed at which it arrives, 2 h, and
-    the speed with which it leaves (constraints/contacts.py).
-    """
-    phi, share, dt, g = x.contact_gap[c], restitution(x, c), x.dt[0], weight(x, c)
-    arrives = 0.5 * dt * g - u
-    lift = 2.0 * phi - 0.25 * g * dt * dt
-    square = share * share * (arrives * arrives + g * lift) - g * lift
-    return g, arrives, lift, square**0.5
-
-
-def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
-    """How the aim of a contact that bounces changes with restitution, and with gravity along its normal."""
-    u = _arrival(x, i, c)
-    g, arrives, lift, root = _fall(x, c, u)
-    by_share = restitution(x, c) * (arrives * arrives + g * lift) / root
-    return by_share, where(g > 0.0, bounce_rates(x, c, u)[2], 0.0)
-
-
-# ---- contacts that aim at what impacts passed on have left -------------------------------------------------
-
-
-def enter_turns(x: Any) -> None:
-    """Add what these aims are worth (impact_derivatives.py)."""
-
-    def less(row: Any, m: int, c: Any, change: Any) -> None:
-        add((x.r_q, x.r_v)[m], (row, c), -change * x.bounce_share[0])
-
-    cond(x.turns[0] > 0, lambda: enter_aims(x, x.c_turned, less), nothing)
-
-
-def enter_aims(x: Any, aims: Any, enter: Callable[..., None]) -> None:
-    """``enter(row, m, c, number)`` with all entries of J^T G daim.
-
-    ``aims``: changes of the contacts' aims along their normals, by q (m = 0) and v (1), (n_constraints, 2,
-    nv).
+    ``aims(i, m, c)``: change of the aim along its normal by coordinate c of q (m = 0), v (1) and tau (2).
     """
 
     def constraint(i: Any) -> None:
@@ -362,8 +300,8 @@ def enter_aims(x: Any, aims: Any, enter: Callable[..., None]) -> None:
 
         def dof(j: Any, share: Any) -> None:
             def column(c: Any) -> None:
-                for m in range(2):
-                    enter(x.dof_row[j], m, c, share * aims[i, m, c])
+                for m in range(3):
+                    enter(x.dof_row[j], m, c, share * aims(i, m, c))
 
             cond(x.dof_row[j] < 0, nothing, lambda: for_range(x.nv, column))
 
@@ -380,9 +318,9 @@ def enter_aims(x: Any, aims: Any, enter: Callable[..., None]) -> None:
 
 
 def follows(x: Any, i: Any) -> Any:
-    """Whether a constraint is a contact that aims at what impacts have left, and presses."""
+    """Whether a constraint is a contact that bounces, and presses."""
     friction = x.c_kind[i] == FRICTION
-    return friction & (x.contact_bounces[where(friction, x.c_of[i], 0)] > 1) & acts(x, i)
+    return friction & (x.contact_bounces[where(friction, x.c_of[i], 0)] > 0) & acts(x, i)
 
 
 def _by_spin(x: Any, i: Any) -> Force:
@@ -439,7 +377,6 @@ class Seen(NamedTuple):
         u: velocities that the motion itself has.
         now, before: changes of the velocities at y and before, as rows and axes of joints move.
         closer: change of the gap.
-        heavier: change of gravity against its normal.
     """
 
     M: Motion
@@ -448,7 +385,6 @@ class Seen(NamedTuple):
     now: list[Any]
     before: list[Any]
     closer: Any
-    heavier: Any
 
 
 def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> Seen:
@@ -477,13 +413,8 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
     u = [(B - A).dot(e) for e in E]
     now, before = changes(opens, x.V_y), changes(opened, x.V_before)
 
-    def of_normal() -> Any:
-        turned = M.ang.cross(vector(x.contact_frame, x.c_of[i], 6))
-        heavier = where(weight(x, x.c_of[i]) > 0.0, -turned.dot(vector(x.gravity)), 0.0)
-        return gap_rate(x, x.c_of[i], A, B), heavier
-
-    closer, heavier = cond(x.c_kind[i] == FRICTION, of_normal, lambda: (u[2], 0.0))
-    return Seen(M, E, u, now, before, closer, heavier)
+    closer = cond(x.c_kind[i] == FRICTION, lambda: gap_rate(x, x.c_of[i], A, B), lambda: u[2])
+    return Seen(M, E, u, now, before, closer)
 
 
 def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
@@ -494,11 +425,11 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     """
     loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
     contact = where(spins, x.c_of[i], i)
-    M, E, u, now, before, closer, heavier = seen(x, i, A, B, opens, opened)
+    M, E, u, now, before, closer = seen(x, i, A, B, opens, opened)
     # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
     hits = before[2] + x.c_aims[i, 4] * closer
     du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]
-    du[2] = du[2] - x.c_aims[i, 0] * closer - x.c_aims[i, 5] * heavier
+    du[2] = du[2] - x.c_aims[i, 0] * closer
     turns = _of_surface(x, i, M, B)
 
     def pushed(rates: list[Any], m: int) -> Force:

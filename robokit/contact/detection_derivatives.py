@@ -22,7 +22,7 @@ from robokit.collision.fields import CONTACTS, MEMORY, POSES, SHAPES
 from robokit.collision.narrow import narrow
 from robokit.collision.support import place
 from robokit.contact.closing_derivatives import of_motion
-from robokit.contact.fields import CONSTRAINTS, DETECTION_DERIVATIVES, FORCE_MEMORY, ROBOT, SOLVER
+from robokit.contact.fields import CONSTRAINTS, DETECTION_DERIVATIVES, FORCE_MEMORY, FORCES, ROBOT, SOLVER
 from robokit.contact.vectors import matrix, nothing, put, vector, write_row
 from robokit.engine.loops.dual import differentiated
 from robokit.engine.loops.fields import kernel_of
@@ -32,7 +32,7 @@ from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import added, sqrt, where
 
 FROM_STEP = """
-    gravity dt R p V near_pair near_direction near_corners
+    gravity dt R p V ground_shapes shape_restitution between near_pair near_direction near_corners
     counts contact_shapes contact_pair contact_feature contact_constraint contact_bounces c_g c_ahead
 """
 """Arrays that the step has left, or was given, besides the shapes."""
@@ -44,7 +44,7 @@ SIZE = 7  # numbers of a contact that move: normal, place, gap
 @functools.cache
 def detection_derivatives_kernel() -> LoopKernel:
     """The kernel of ``contact_motion``, of all robots."""
-    tables = (*ROBOT, *POSES, *MEMORY, *SOLVER, *CONTACTS, *CONSTRAINTS, *FORCE_MEMORY)
+    tables = (*ROBOT, *POSES, *FORCES, *MEMORY, *SOLVER, *CONTACTS, *CONSTRAINTS, *FORCE_MEMORY)
     of_step = {a.name: a for a in tables}
     taken = [replace(of_step[name], role="in") for name in FROM_STEP.split()]
     given = (*SHAPES, *taken, *DETECTION_DERIVATIVES)

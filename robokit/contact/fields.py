@@ -105,15 +105,12 @@ STEP_DERIVATIVES = (
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
-    real("c_aims", "n_constraints", 6, role="work"),  # change of a contact's aim_n by its gap; of its aim
-    # along t1, t2, n by its speed before; of that speed by its gap; of aim_n by gravity along n
+    real("c_aims", "n_constraints", 5, role="work"),  # change of a contact's aim_n by its gap; of its aim
+    # along t1, t2, n by its speed before; of that speed by its gap
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("contact_motion", 6, "n_contacts", 7),  # changes of its normal, place and gap, as b moves by units
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
-    whole("turns", 1),  # 1 where impacts were passed on
-    real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
-    real("bounce_share", 1, role="work"),  # of these changes, that count
     whole("struck", 1),  # 1 in the second solution of a landing, 2 where what touches is as soft there as in
     # the first one
     # Along one coordinate of v
@@ -152,18 +149,29 @@ DETECTION_DERIVATIVES = (
 )
 """What derivatives of detection work with (detection_derivatives.py)."""
 
-IMPACT_DERIVATIVES = (
-    real("turned", "nv", 2, "nv", role="work"),  # of the velocity after a turn, by q and v
-    real("turning", "nv", 2, "nv", role="work"),  # of that of a solution
-    real("c_aimed", "n_constraints", 2, "nv", role="work"),  # of the aims in a turn
-    real("c_passes", "n_constraints", 2, "nv", role="work"),  # of `c_passed`
+BOUNCE_AIMS = (
+    real("aims", "n_constraints", 2, role="out"),  # aims of bounces, on the way and after it
+    real("aim_rates", "n_constraints", 2, 3, "nv", role="out"),  # their changes by q and v in the middle, tau
+    whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
+    real("turned", "nv", 3, "nv", role="work"),  # of the velocity after a turn, by these
+    real("turning", "nv", 3, "nv", role="work"),  # of that of a solution
+    real("c_comes", "n_constraints", 3, "nv", role="work"),  # of the normal velocity before the step,
+    real("c_falls", "n_constraints", 3, "nv", role="work"),  # of ``contact_fall``,
+    real("c_gaps", "n_constraints", 3, "nv", role="work"),  # of the gap and its time (``c_passed``),
+    real("c_whens", "n_constraints", 3, "nv", role="work"),
+    real("c_hits", "n_constraints", 3, "nv", role="work"),  # of the time of a bounce in a turn,
+    real("c_aimed", "n_constraints", 3, "nv", role="work"),  # of the aims there,
+    real("c_passes", "n_constraints", 3, "nv", role="work"),  # and of the impulse in all turns
+    real("c_then", "n_constraints", 2, role="work"),  # gap and time as the turn began
+    whole("soonest", "n_parts", role="work"),  # of each group, the first to bounce in a turn
     real("c_normal", "n_constraints", "nv", role="work"),  # along each coordinate: normal velocity,
-    real("c_closer", "n_constraints", "nv", role="work"),  # change of the gap,
-    real("c_now", "n_constraints", "nv", role="work"),  # of the normal velocity that y has,
-    real("c_heavier", "n_constraints", "nv", role="work"),  # and of gravity along its normal
+    real("c_closer", "n_constraints", "nv", role="out"),  # change of the gap,
+    real("c_now", "n_constraints", "nv", role="work"),  # and of the normal velocity that y has
     real("weightless", 3, role="work"),
+    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
+    real("of_aims", "n_constraints", 2),  # what the aims are worth
 )
-"""What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
+"""What derivatives of the aims of bounces work with, beside those of steps (bounce_derivatives.py)."""
 
 LANDING_DERIVATIVES = (
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
@@ -177,6 +185,35 @@ LANDING_DERIVATIVES = (
     real("felt", "nv", role="work"),  # impulse of a unit of the joint forces [s]
     real("dy_way", "nv", 3, "nv", role="work"),  # of the first solution, then of the way
     real("of_way", "nv", role="work"),  # what the way is worth, then the first solution
+    whole("limited", 1),  # 1 where energy limits bounces
+    real("aims", "n_constraints", 2),  # see BOUNCE_AIMS
+    real("c_closer", "n_constraints", "nv"),
+    real("aim_rates", "n_constraints", 2, 3, "nv"),
+    real("of_aims", "n_constraints", 2, role="out"),
+    real("r_tau", "nv", "nv", role="work"),  # changes of the residual by tau, through these aims
+    # Of bounces that energy limits (limit_derivatives.py): what the step has left
+    real("y_now", "nv", role="work"),
+    real("ahead_now", "nv", role="work"),
+    real("c_g_now", "n_constraints", 3, role="work"),
+    real("c_way_now", "n_constraints", 5, role="work"),  # ``c_ahead``
+    real("c_u_now", "n_constraints", 3, role="work"),
+    real("c_u_bounced", "n_constraints", 3, role="work"),
+    real("Jg_now", "nv", role="work"),
+    real("weight", "nv", role="work"),  # momentum of gravity over a second [N m | N]
+    real("dy_now", "nv", 3, "nv", role="work"),  # changes of y and of the way, at a share that is held
+    real("dy_ahead", "nv", 3, "nv", role="work"),
+    real("c_weight", "n_constraints", 3, role="work"),  # of velocities along c_E, in W
+    real("W_of", 3, "nv", role="work"),  # changes of W by q and v in the middle and by tau, but for those by
+    real("W_after", "nv", role="work"),  # the velocity after a solution
+    real("W_way", "nv", role="work"),  # and that of its way
+    real("W_y", "nv", role="work"),  # these of y and of the way at the share
+    real("W_ahead", "nv", role="work"),
+    real("W_q", "nv", role="work"),  # by q and v before the step
+    real("W_v", "nv", role="work"),
+    real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
+    real("of_y", "nv", role="work"),  # what y is worth, and the way
+    real("of_ahead", "nv", role="work"),
+    real("share_by_W", "nv", role="work"),  # how the share of a row's group changes with W, or 0
     # Of loops (closing_derivatives.py)
     real("weightless", 3, role="work"),
     real("bent", "nv", "nv", role="work"),  # dH d by q in the middle; by v
@@ -184,26 +221,6 @@ LANDING_DERIVATIVES = (
     real("dy_bent", "nv", 3, "nv", role="work"),  # and by q, v and tau before the step
 )
 """What derivatives of landings work with (landing_derivatives.py)."""
-
-LIMITED_BOUNCES = (
-    whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
-    real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
-    real("c_g_now", "n_constraints", 3, role="work"),
-    real("c_u_now", "n_constraints", 3, role="work"),
-    real("c_u_bounced", "n_constraints", 3, role="work"),
-    real("dy_now", "nv", 3, "nv", role="work"),
-    real("c_weight", "n_constraints", 4, role="work"),  # of velocities along c_E, and of aims, in W
-    real("W_of", 4, "nv", role="work"),  # changes of W by q and v in the middle, y and tau
-    real("W_by", 4, "nv", role="work"),  # these of the step as it was left, but for impulses
-    real("W_q", "nv", role="work"),  # by q and v before the step
-    real("W_v", "nv", role="work"),
-    real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
-    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
-    real("of_y", "nv", role="work"),  # what y is worth
-    real("share_by_W", "nv", role="work"),  # how the share of a row's group changes with W, or 0
-    real("W_mixed", "nv", role="work"),  # changes of W by y at the share, but for impulses
-)
-"""What derivatives of bounces work with that energy limits (bounce_derivatives.py)."""
 
 STEP_PULLBACK = (
     real("of_end", 2, "nv"),  # how a number changes with the next q and v
@@ -344,7 +361,7 @@ FORCE_MEMORY = (
     whole("bristle_feature", "n_contacts", role="inout"),
     # how far it is bent, in world axes [m]; impulse of turning friction along the axes of the contact [N m s]
     real("bristle", "n_contacts", 6, role="inout"),
-    # impulse along n [N s]; 0: it bounced and leaves; below 0: what its landing took of its speed [m/s]
+    # impulse along n [N s]; 0: it bounced and leaves
     real("bristle_normal", "n_contacts", role="inout"),
     real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
@@ -359,9 +376,11 @@ FORCE_MEMORY = (
     real("contact_rolls", "n_contacts", 3, role="work"),  # at which it rolls, along t1, t2, n [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
-    # another (impacts.py); -1: before or after that
-    real("contact_taken", "n_contacts", role="work"),  # what its landing took of its speed of approach [m/s]
-    real("contact_arrives", "n_contacts", role="work"),  # speed with which it lands to bounce later, else 0
+    # another (impacts.py); -1: it leaves after that; -2: it comes fast, and bounces in the next step
+    real(
+        "contact_fall", "n_contacts", role="work"
+    ),  # acceleration of what bounces towards the surface [m/s^2]
+    real("contact_back", "n_contacts", 3, role="work"),  # velocities after an impact at which it aims [m/s]
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )
 """What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""
@@ -454,8 +473,9 @@ SOLVER = (
     real("r_error", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
-    real("c_passed", "n_constraints", 2, role="work"),  # impulse along the normal in all turns of impacts
-    # [N s]; product of the restitutions of its bounces in them
+    real("c_passed", "n_constraints", 4, role="work"),  # impulse along the normal in all turns of impacts
+    # [N s]; product of the restitutions of its bounces in them; how far above the surface it is [m], and
+    # when [s]
     real("passed", 3, role="work"),  # the first three of all turns of impacts (impacts.py)
 )
 

@@ -35,9 +35,10 @@ LANDS = CHANGE  # of landings, before bounces: 1 where something lands
 
 RATE = NOW  # of derivatives: how the share changes with W, times what it is worth
 
-FASTEST, MOST_OF_ALL, LEAST, HITS, FIRST, FOLLOWS = range(6)
+FASTEST, MOST_OF_ALL, LEAST, HITS, FIRST, FOLLOWS, WHEN = range(7)
 """Of impacts that are passed on: the fastest approach, in this turn and in all; the least that bounces in
-this one [m/s]; how many do, and did in the step before it; 1 where some follow from others."""
+this one [m/s]; how many do, and did in the step before it; 1 where some follow from others; when the
+first one of this turn arrives [s]."""
 
 
 def connect(x: Any) -> None:

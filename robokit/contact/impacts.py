@@ -1,4 +1,7 @@
-"""Impacts that touching contacts pass on: one after another, as if there were tiny gaps between the bodies.
+"""When contacts bounce; impacts that touching ones pass on: one after another, as if there were tiny gaps.
+
+A step without bounces comes first: how it moves a contact on is how it falls on to the surface, and when it
+arrives (constraints/contacts.py).
 
 What a ball hits may touch a third body. At the velocities before the step their contact does not approach,
 and so does not bounce; a spring would take up the impact over several steps, and not give it back. So a step
@@ -11,16 +14,16 @@ restitution,
 in each group (groups.py) those at once of which none is less than half as fast as another, until none
 approaches. H has besides what dampers and motors oppose a change of speed by (landings.py). At e = 1 energy
 and momentum stay. Of touching balls in a row (Newton's cradle) as many fly off as come, and a box that lands
-on four corners stays upright. No turn makes energy: with friction some would (Kane's paradox), and a light
-link between two heavy ones would be passed more of it in each. The contacts that were hit bounce in the step,
-which is solved as ever, with all forces at once: they aim at the velocities that they have after the last
-turn.
+on four corners stays upright. Gaps close from turn to turn, and what is hit has its time. No turn makes
+energy: with friction some would (Kane's paradox), and a light link between two heavy ones would be passed
+more of it in each. The contacts that were hit bounce in the step, which is solved as ever, with all forces at
+once: they aim at the velocities that they have after the last turn, and on the way at where these bring them.
 
 Source: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact, ACM
 Transactions on Graphics 31 (2012).
 Differs: the fastest come first; e < 1 as above.
-Cost: two solutions a turn, of which there is one where impacts make no others. The second removes what the
-compliance of bounces has left of the first: one body may take part in many turns.
+Cost: a solution where something may bounce; two a turn, of which there is one where impacts make no others.
+The second removes what the compliance of bounces has left of the first: one body may take part in many turns.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from robokit.contact import solver
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, bounce, restitution, rigid, weight
+from robokit.contact.constraints.contacts import RIGID, above, after, bounce, fast, restitution, rigid
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -39,16 +43,17 @@ from robokit.contact.groups import (
     HITS,
     LEAST,
     MOST_OF_ALL,
+    WHEN,
     add_to,
     each_group,
     group_of_body,
 )
-from robokit.contact.landings import damps, softness
+from robokit.contact.landings import damps, softness, solve_landings
 from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, while_loop
-from robokit.spatial.scalars import maximum, sqrt, where
+from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
 AT_ONCE = 0.5
 """Share of the fastest approach beyond which contacts bounce at once. Two balls that come together may
@@ -67,23 +72,62 @@ SEEN = 1e-10  # share of the bodies' speeds that this one is at least: by roundi
 MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond, a step counts as not settled
 
 
-def pass_on(
-    x: Any, begun: Callable[[], None] = nothing, found: Callable[[Any], None] = lambda _: None
+def arrive(
+    x: Any,
+    fallen: Callable[[], None] = nothing,
+    begun: Callable[[], None] = nothing,
+    found: Callable[[Any], None] = lambda _: None,
 ) -> None:
+    """The laws of contacts that bounce: when they arrive is known from a step without bounces.
+
+    ``fallen()``: called after that, the others by :func:`pass_on`.
+    """
+
+    def falls(i: Any) -> None:
+        def contact() -> None:
+            c = x.c_of[i]
+            x.contact_fall[c] = (x.contact_fall[c] - x.c_u[i, 2]) / x.dt[0]
+            cond(x.contact_bounces[c] > 0, lambda: one(c, x.contact_fall[c] * x.dt[0] + x.c_u[i, 2]), nothing)
+
+        def one(c: Any, u: Any) -> None:
+            h = once(x, above, c)
+            at, s = once(x, bounce, c, u, h)
+            rises, back = once(x, after, c, at, s)
+            reached = at < math.inf
+            x.contact_bounces[c] = where(reached, 1, -2)
+            x.contact_back[c, 2] = where(reached, back, x.contact_back[c, 2])
+            x.c_aim[i, 2] = where(reached, rises - h, -x.contact_gap[c]) / x.dt[0]
+
+        cond(x.c_kind[i] == FRICTION, contact, nothing)
+
+    def dof(j: Any) -> None:
+        x.v0[j], x.guess[j] = x.v[j], x.y_bounced[j]
+
+    def _arrive() -> None:
+        _solve(x)
+        for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
+        fallen()
+        for_range(x.n_of[0], falls)
+        cond(x.n_of[3] > 0, lambda: once(x, solver.hold, 1.0), nothing)
+        cond(x.counts[0] > 1, lambda: pass_on(x, begun, found), nothing)
+        for_range(x.nv, dof)
+
+    for k in range(3):
+        x.passed[k] = 0.0
+    cond(x.n_of[2] > 0, _arrive, nothing)
+
+
+def pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
     """Aims of contacts that bounce, those among them that touched and are hit by others' impacts.
 
     ``begun()``, ``found(again)``: called where a turn has given contacts their aims, and after each
     solution.
     """
-    for k in range(3):
-        x.passed[k] = 0.0
-    cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x, begun, found), nothing)
 
-
-def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
-        write_row(x.c_passed, i, (0.0, 1.0))
+        k = where(x.c_kind[i] == FRICTION, x.c_of[i], 0)
+        write_row(x.c_passed, i, (0.0, 1.0, once(x, above, k), 0.0))
 
     def keep_row(i: Any) -> None:
         write_row(x.r_first, i, [x.r_R[i], x.r_aim[i]])
@@ -136,24 +180,26 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
 def hold(x: Any) -> None:
     """In single precision bounces aim beyond by what their compliance leaves more than in double precision.
 
-    That is known from a first solution; those that were hit one after another aim beyond by all of it.
+    That is known from the step's solutions; those that were hit one after another aim beyond by all of it.
     """
     more = in_precision(0.0, RIGID[1] - RIGID[0])
 
     def beyond(i: Any) -> None:
         one = bounces(x, i) & (x.contact_bounces[where(bounces(x, i), x.c_of[i], 0)] == 1)
-        left = where(one, more * x.c_w[i], 0.0)
-        write_row(x.c_aim, i, [x.c_aim[i, k] + left * x.c_g[i, k] for k in range(3)])
+        left, c = where(one, more * x.c_w[i], 0.0), where(one, x.c_of[i], 0)
+        way = [x.c_g[i, k] + x.c_ahead[i, k] for k in range(3)]
+        write_row(x.c_aim, i, [x.c_aim[i, k] + left * way[k] for k in range(3)])
+        write_row(x.contact_back, c, [x.contact_back[c, k] + left * x.c_g[i, k] for k in range(3)])
 
     def again() -> None:
-        _solve(x)
+        _solve(x, solve_landings)
         for_range(x.n_of[0], beyond)
 
     cond((x.n_of[2] > 0) & (more > 0.0), again, nothing)
 
 
-def _solve(x: Any) -> None:
-    once(x, solve)
+def _solve(x: Any, how: Callable[[Any], None] = solve) -> None:
+    once(x, how)
     x.passed[0] = x.passed[0] + x.solved[0]
     for k in (1, 2):
         x.passed[k] = maximum(x.passed[k], x.solved[k])
@@ -163,15 +209,26 @@ def _choose(x: Any, k: Any) -> Any:
     """The contacts that bounce in turn k get their laws; how many there are in all groups."""
 
     def approach(i: Any) -> None:
-        g, u = x.c_group[i], speed(x, i, k)
+        g, u = x.c_group[i], speed(x, i)
         x.by_group[g, FASTEST] = maximum(x.by_group[g, FASTEST], u)
 
     def choose(p: Any) -> None:
         fastest = x.by_group[p, FASTEST]
         most = maximum(x.by_group[p, MOST_OF_ALL], fastest)
         least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
-        for column, number in ((FASTEST, 0.0), (MOST_OF_ALL, most), (LEAST, least), (HITS, 0.0)):
+        for column, number in (
+            (FASTEST, 0.0),
+            (MOST_OF_ALL, most),
+            (LEAST, least),
+            (HITS, 0.0),
+            (WHEN, math.inf),
+        ):
             x.by_group[p, column] = number
+
+    def when(i: Any) -> None:
+        g = x.c_group[i]
+        soonest = minimum(x.by_group[g, WHEN], x.c_du[i, 2])
+        x.by_group[g, WHEN] = where(hits_now(x, i), soonest, x.by_group[g, WHEN])
 
     def note(p: Any, hits: Any) -> Any:
         own = x.by_group[p, HITS]
@@ -181,20 +238,22 @@ def _choose(x: Any, k: Any) -> Any:
 
     for_range(x.n_of[0], approach)
     each_group(x, choose)
+    for_range(x.n_of[0], when)
     for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
     return each_group(x, note, 0.0)
 
 
-def speed(x: Any, i: Any, k: Any) -> Any:
-    """Speed at which a contact approaches to bounce in turn k; 0 of others. Leaves it and its aim in c_du."""
+def speed(x: Any, i: Any) -> Any:
+    """Speed at which a contact comes to bounce in a turn, else 0. Leaves it, its aim and when in c_du."""
 
-    def look() -> tuple[Any, Any]:
+    def look() -> tuple[Any, ...]:
         c = x.c_of[i]
-        u = x.c_u[i, 2] - where(k > 0, 0.0, x.contact_taken[c])
-        _, one, back, _ = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i])
-        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c)
+        u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
+        at, s = once(x, bounce, c, u, gap, since)
+        one = once(x, fast, c, u, x.c_last[i, 2] * x.c_w[i]) & (at < math.inf) & (x.c_passed[i, 1] >= LEFT)
+        return where(one, -u, 0.0), s + x.contact_fall[c] * (0.5 * x.dt[0] + at), at
 
-    x.c_du[i, 0], x.c_du[i, 1] = cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0))
+    write_row(x.c_du, i, cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0, 0.0)))
     return x.c_du[i, 0]
 
 
@@ -206,17 +265,44 @@ def hits_now(x: Any, i: Any) -> Any:
 def hit(x: Any, i: Any) -> Any:
     """1.0 where a constraint is that of a contact that bounces in a turn, whose law it is given; else 0."""
     one = hits_now(x, i)
-    for k in range(2):
-        x.c_R[i, k] = where(x.c_kind[i] == LINE, x.c_R[i, k], math.inf)
+    for m in range(2):
+        x.c_R[i, m] = where(x.c_kind[i] == LINE, x.c_R[i, m], math.inf)
 
     def of_contact() -> None:
         c = x.c_of[i]
-        x.contact_bounces[c], x.contact_arrives[c] = 1, 0.0
+        x.contact_bounces[c] = 1
+        x.c_passed[i, 2], x.c_passed[i, 3] = 0.0, x.c_du[i, 2]
         x.c_R[i, 1], x.c_aim[i, 2] = rigid() * x.c_w[i], x.c_du[i, 1]
         x.c_passed[i, 1] = x.c_passed[i, 1] * restitution(x, c)
 
-    cond(one, of_contact, nothing)
+    cond(one, of_contact, lambda: _goes_on(x, i))
     return where(one, 1.0, 0.0)
+
+
+def _goes_on(x: Any, i: Any) -> None:
+    """How far above the surface a contact is that bounces not in this turn, where another one does."""
+
+    def contact() -> None:
+        u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
+        now = x.by_group[x.c_group[i], WHEN]
+        t = where(now < math.inf, maximum(now - since, 0.0), 0.0)
+        falls = x.contact_fall[x.c_of[i]] * (0.5 * (x.dt[0] + t) + since)
+        x.c_passed[i, 2] = maximum(gap + t * (u - falls), 0.0)
+        x.c_passed[i, 3] = since + t
+
+    cond(x.c_kind[i] == FRICTION, contact, nothing)
+
+
+def _comes_next(x: Any, i: Any) -> None:
+    """What is driven on by a bounce, but does not arrive in this step, bounces in the next one."""
+
+    def contact() -> None:
+        c = x.c_of[i]
+        comes = (x.contact_bounces[c] < 1) & once(x, fast, c, x.c_u[i, 2], x.c_last[i, 2] * x.c_w[i])
+        x.contact_bounces[c] = where(comes, -2, x.contact_bounces[c])
+        write_row(x.c_R, i, [where(comes, rigid() * x.c_w[i], x.c_R[i, k]) for k in range(2)])
+
+    cond(x.c_kind[i] == FRICTION, contact, nothing)
 
 
 def _aim(x: Any) -> None:
@@ -224,12 +310,17 @@ def _aim(x: Any) -> None:
 
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
-        lifts = x.dt[0] * once(x, weight, where(one, x.c_of[i], 0))
-        left = rigid() * x.c_w[i] * x.c_passed[i, 0]
-        x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0) + left, x.c_bounced[i, 2])
+        c, dt = where(one, x.c_of[i], 0), x.dt[0]
+        left, since = rigid() * x.c_w[i] * x.c_passed[i, 0], x.c_passed[i, 3]
+        moves, back = once(x, after, c, since, x.c_u[i, 2] - x.contact_fall[c] * (0.5 * dt + since))
+        rises = maximum(x.c_passed[i, 2] + moves, 0.0)
+        back = where(rises > 0.0, back, maximum(back, 0.0))
+        way = (rises + maximum(dt - since, 0.5 * dt) * left - above(x, c)) / dt
+        x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
+        x.contact_back[c, 2] = where(one, back + left, x.contact_back[c, 2])
         for k in range(2):
             x.c_R[i, k] = where(one, rigid() * x.c_w[i], x.c_bounced[i, k])
-        cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), nothing)
+        cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), lambda: _comes_next(x, i))
 
     def row(i: Any) -> None:
         x.r_R[i], x.r_aim[i] = x.r_first[i, 0], x.r_first[i, 1]

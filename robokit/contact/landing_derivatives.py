@@ -9,7 +9,9 @@ and of g at y2,
     dy1 = -r_y^-1 (r_q dq + r_v dv + r_tau dtau)
     dy2 = -(H + J^T G J)^-1 (r'_q dq + r'_v dv + s_y dy1 + r_tau dtau)
 
-r'_q and r'_v are those of one residual at the mean velocity of y1 and the acceleration of y2.
+r'_q and r'_v are those of one residual at the mean velocity of y1 and the acceleration of y2. What bounces
+has aims that change in both (bounce_derivatives.py): r_q, r_v and r_tau get -J^T G daim. Where energy limits
+it there are two such pairs of solutions (limit_derivatives.py).
 
 Source: implicit function theorem, twice.
 Cost: twice that of step_derivatives.py.
@@ -22,7 +24,10 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+from robokit.contact import limit_derivatives as limits
+from robokit.contact.bounces import bounces
 from robokit.contact.closing_derivatives import bend, drift_tangents, pull, pulled_apart
+from robokit.contact.constraint_derivatives import enter_aims
 from robokit.contact.fields import LANDING_DERIVATIVES, STEP_PULLBACK, STOP
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.landings import note_landings, smooth, smooth_row, strike, strike_row
@@ -49,7 +54,7 @@ from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import maximum, where
+from robokit.spatial.scalars import maximum, minimum, where
 
 
 @functools.cache
@@ -59,22 +64,39 @@ def landed_kernel() -> LoopKernel:
 
 
 def landed(x: Any) -> None:
-    """``next`` of a step in which something lands fast, and what parameters are worth from ``of_end``."""
-    x.bounce_share[0] = 1.0
+    """``next`` of a step where something lands fast or bounces, and what parameters are worth by of_end."""
     once(x, drift_tangents, 0, x.v_before, x.v_before)
     cond(x.n_loops > 0, lambda: _bend(x), nothing)
-    _keep(x)
-    _first(x)
-    _second(x)
+    for_range(x.n_of[0], lambda c: write_row(x.c_R_first, c, [x.c_R[c, k] for k in range(2)]))
+    for_range(x.n_of[1], lambda i: put(x.r_R_first, i, x.r_R[i]))
+    limits.begin(x)
+    for_range(2, lambda k: cond((k > 0) | (x.limited[0] > 0), lambda: _pair(x, k), nothing))
+    cond(x.limited[0] > 0, lambda: limits.end(x), nothing)
     cond(x.n_loops > 0, lambda: _of_bent(x), nothing)
 
+    def coordinate(j: Any) -> None:
+        x.y[j], x.ahead[j] = 1.0 * x.y_now[j], 1.0 * x.ahead_now[j]
+        for m in range(3):
+            for_range(x.nv, lambda c, m=m: put(x.dy, (j, m, c), x.dy_now[j, m, c]))
+
+    for_range(x.nv, coordinate)
+    finish(x, x.ahead, x.dy_ahead, x.dy_bent)
+    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
+
+
+def _pair(x: Any, k: Any) -> None:
+    """Changes of y and ``ahead`` by a pair of solutions, with their share in the step."""
+    once(x, _first, k)
+    once(x, _second, k)
+    cond(x.limited[0] > 0, lambda: limits.enter(x, x.W_after, x.W_way, x.dy, x.dy_way), nothing)
+
     def ahead(r: Any, m: int, c: Any) -> None:
-        x.dy_way[r, m, c] = 2.0 * x.dy_way[r, m, c] - x.dy[r, m, c]
+        own, dy = limits.own(x, k, x.row_group[r]), x.dy[r, m, c]
+        add(x.dy_now, (r, m, c), own * dy)
+        add(x.dy_ahead, (r, m, c), own * (2.0 * x.dy_way[r, m, c] - dy))
 
     for m in range(3):
         for_range(x.nv, lambda r, m=m: for_range(x.nv, lambda c: ahead(r, m, c)))
-    finish(x, x.ahead, x.dy_way, x.dy_bent)
-    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
 
 
 def _bend(x: Any) -> None:
@@ -108,67 +130,96 @@ def _of_bent(x: Any) -> None:
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: less(r, c)))
 
 
-def _keep(x: Any) -> None:
-    """Keep what the step has left: the second solution, and the laws of the first one."""
+def _go_to_first(x: Any, k: Any) -> None:
+    """To the first solution of pair k and its laws; the second one is kept."""
 
     def constraint(c: Any) -> None:
-        write_row(x.c_g_after, c, [x.c_g[c, k] for k in range(3)])
-        write_row(x.c_g, c, [x.c_g[c, k] + x.c_ahead[c, k] for k in range(3)])
-        write_row(x.c_R_first, c, [x.c_R[c, k] for k in range(2)])
+        more = [limits.beyond(x, k, x.c_group[c], x.c_bounced[c, n]) for n in range(6)]
+        after = [x.c_g_now[c, n] + more[n] for n in range(3)]
+        write_row(x.c_g_after, c, after)
+        write_row(x.c_R, c, [x.c_R_first[c, n] for n in range(2)])
+        write_row(x.c_aim, c, [x.c_first[c, 2 + n] for n in range(3)])
+        write_row(x.c_g, c, [after[n] + x.c_way_now[c, n] + more[3 + n] for n in range(3)])
 
-    for_range(x.n_of[0], constraint)
-    for_range(x.n_of[1], lambda i: put(x.r_R_first, i, x.r_R[i]))
-    for_range(x.nv, lambda j: put(x.y_after, j, x.y[j]))
-    note_landings(x)
+        def with_restitution() -> None:
+            x.c_aim[c, 2], x.contact_back[x.c_of[c], 2] = x.aims[c, 0], x.aims[c, 1]
 
+        def without() -> None:
+            x.c_aim[c, 2] = minimum(-x.contact_gap[x.c_of[c]], 0.0) / x.dt[0]
+            x.contact_back[x.c_of[c], 2] = 0.0
 
-def _go_to_first(x: Any) -> None:
-    """To the first solution and its laws."""
-
-    def constraint(c: Any) -> None:
-        write_row(x.c_R, c, [x.c_R_first[c, k] for k in range(2)])
-        write_row(x.c_aim, c, [x.c_first[c, 2 + k] for k in range(3)])
-        write_row(x.c_g, c, [x.c_g_after[c, k] + x.c_ahead[c, k] for k in range(3)])
+        cond(limits.is_limited(x, c), lambda: cond(k > 0, with_restitution, without), nothing)
 
     def row(i: Any) -> None:
-        x.r_R[i], x.r_aim[i], x.r_g[i] = 1.0 * x.r_R_first[i], 1.0 * x.r_first[i, 1], 1.0 * x.r_first[i, 2]
+        x.r_R[i], x.r_aim[i] = 1.0 * x.r_R_first[i], 1.0 * x.r_first[i, 1]
+
+    def coordinate(j: Any) -> None:
+        group = x.row_group[j]
+        x.y_after[j] = x.y_now[j] + limits.beyond(x, k, group, x.y_bounced[j])
+        ahead = x.ahead_now[j] + limits.beyond(x, k, group, x.ahead_bounced[j])
+        x.y[j] = 0.5 * (x.y_after[j] + ahead)
 
     x.struck[0] = 0
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], row)
-    for_range(x.nv, lambda j: put(x.y, j, 0.5 * (x.y_after[j] + x.ahead[j])))
+    for_range(x.nv, coordinate)
     once(x, see, x.y, x.c_u)
+    note_landings(x)
 
 
-def _kick(x: Any) -> None:
+def _kick(x: Any, k: Any) -> None:
     """r_q, r_v and factors of r_y at the first solution."""
-    _go_to_first(x)
+    _go_to_first(x, k)
     once(x, balance, x.y)
     once(x, constrain)
+    once(x, _follow, k, 0)
     once(x, settle)
 
 
-def _first(x: Any) -> None:
+def _follow(x: Any, k: Any, after: Any) -> None:
+    """What bounces aim at changes, on the way or after it: to r_q, r_v and r_tau."""
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.r_tau, (r, c), 0.0)))
+
+    def less(row: Any, m: int, c: Any, change: Any) -> None:
+        add((x.r_q, x.r_v, x.r_tau)[m], (row, c), -change)
+
+    def change(i: Any, m: int, c: Any) -> Any:
+        """Without restitution there is that of the gap on the way alone."""
+        falls = (x.contact_gap[x.c_of[i]] > 0.0) & (after < 1)
+        closer = where(falls, -x.c_closer[i, c] / x.dt[0], 0.0) if m == 0 else 0.0
+        return where((k > 0) | ~limits.is_limited(x, i), x.aim_rates[i, after, m, c], closer)
+
+    cond(x.n_of[2] > 0, lambda: enter_aims(x, change, less), nothing)
+
+
+def _add_tau(x: Any) -> None:
+    """What forces of joints change through aims, to ``dy``."""
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: add(x.dy, (r, 2, c), -x.r_tau[r, c])))
+
+
+def _first(x: Any, k: Any) -> None:
     """dy of the first solution, to ``dy_way``; what is felt of joint forces, to ``felt``."""
-    once(x, _kick)
+    once(x, _kick, k)
     once(x, right_sides)
     cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: by_motor(x, i)), nothing)
     for_range(x.nv, lambda j: put(x.felt, j, x.dy[j, 2, j]))
+    _add_tau(x)
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
     for m in range(3):
         for_range(x.nv, lambda r, m=m: for_range(x.nv, lambda c: put(x.dy_way, (r, m, c), x.dy[r, m, c])))
 
 
-def _second(x: Any) -> None:
+def _second(x: Any, k: Any) -> None:
     """dy of the second solution, to ``dy``."""
 
     def motor(i: Any) -> None:
         cond(smooth_row(x, i), nothing, lambda: by_motor(x, i))
 
-    _linearize(x)
+    _linearize(x, k)
     once(x, right_sides)
     for_range(x.nv, lambda j: put(x.dy, (j, 2, j), x.felt[j]))
     cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], motor), nothing)
+    _add_tau(x)
     count = 3 * x.nv
     dy, first = x.dy.reshape(x.nv, count), x.dy_way.reshape(x.nv, count)
 
@@ -183,7 +234,7 @@ def _second(x: Any) -> None:
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, dy)
 
 
-def _linearize(x: Any) -> None:
+def _linearize(x: Any, k: Any) -> None:
     """r'_q, r'_v and factors of r'_y; s_y, to ``r_way``."""
 
     def separate(r: Any, c: Any) -> None:
@@ -194,12 +245,15 @@ def _linearize(x: Any) -> None:
         add(x.r_y, (r, c), number)
 
     once(x, balance, x.y_after)
+    cond(x.limited[0] > 0, lambda: limits.see_momentum(x, k), nothing)
     _leave_smooth(x)
     once(x, constrain)
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: separate(r, c)))
     entries_of_H(x, of_H)
-    _go_to_second(x)
+    _go_to_second(x, k)
     constrain(x, lambda i: cond(smooth_row(x, i), nothing, lambda: _oppose(x, i)))
+    cond(x.limited[0] > 0, lambda: limits.see_contacts(x, k), nothing)
+    once(x, _follow, k, 1)
     once(x, settle)
 
 
@@ -226,7 +280,7 @@ def _leave_smooth(x: Any) -> None:
     for_range(x.n_of[1], row)
 
 
-def _go_to_second(x: Any) -> None:
+def _go_to_second(x: Any, k: Any) -> None:
     """To the second solution and its laws."""
     soft = x.landed[1] > 0
 
@@ -242,7 +296,7 @@ def _go_to_second(x: Any) -> None:
         strike_row(x, i)
         x.r_R[i] = compliance(x.r_R[i], x.r_R_first[i], x.r_kind[i] == STOP)
 
-    _go_to_first(x)
+    _go_to_first(x, k)
     x.struck[0] = where(soft, 2, 1)
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], row)
@@ -256,32 +310,63 @@ def _go_to_second(x: Any) -> None:
 
 
 def _of_parameters(x: Any) -> None:
-    """What parameters are worth, from ``of_end``; at the second solution."""
+    """What parameters are worth, from ``of_end``; and what the aims of bounces are."""
     for_range(x.nv, lambda j: put(x.of_q, j, x.of_end[0, j]))
     for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
     cond(x.n_loops > 0, lambda: pull(x), nothing)
-    once(x, pulled_apart, 1, x.of_q, x.of_v, x.of_middle, x.mu, x.of_way)
+    once(x, pulled_apart, 1, x.of_q, x.of_v, x.of_middle, x.of_y, x.of_ahead)
     no_parameters(x)
-    for_range(x.nv, lambda j: put(x.mu, j, x.mu[j] - x.of_way[j]))
-    once(x, _add_worth)
+    for_range(x.n_of[0], lambda i: write_row(x.of_aims, i, [0.0] * 2))
+    cond(x.limited[0] > 0, lambda: limits.weigh_share(x), nothing)
+    for_range(2, lambda k: cond((k > 0) | (x.limited[0] > 0), lambda: _worth_of_pair(x, k), nothing))
+
+
+def _worth_of_pair(x: Any, k: Any) -> None:
+    """Add what parameters are worth by a pair of solutions."""
+    once(x, _kick, k)
+    once(x, _linearize, k)
+
+    def of_second(j: Any) -> None:
+        group = x.row_group[j]
+        own = limits.own(x, k, group)
+        x.mu[j] = own * (x.of_y[j] - x.of_ahead[j]) + limits.of_rate(x, group, x.W_after[j])
+        x.of_way[j] = 2.0 * own * x.of_ahead[j] + limits.of_rate(x, group, x.W_way[j])
 
     def of_first(j: Any) -> None:
-        x.of_way[j] = for_range(x.nv, lambda r, left: left - x.r_way[r, j] * x.mu[r], 2.0 * x.of_way[j])
+        x.of_way[j] = for_range(x.nv, lambda r, left: left - x.r_way[r, j] * x.mu[r], x.of_way[j])
 
-    for_range(x.nv, of_first)
-    once(x, _kick)
-    for_range(x.n_of[0], lambda i: cond(smooth(x, i), lambda: _of_force(x, i), nothing))
-    for_range(x.nv, lambda j: put(x.mu, j, x.of_way[j]))
-    once(x, _add_worth)
+    def of_momentum(j: Any, sign: float) -> None:
+        add(x.mu, j, sign * limits.of_rate(x, x.row_group[j], limits.momentum_worth(x, k, j)))
 
+    def of_contact(i: Any) -> None:
+        more = limits.of_rate(x, x.c_group[i], limits.own(x, k, x.c_group[i]))
+        _of_force(x, k, 1, i, limits.worth(x, i) * more)
 
-def _add_worth(x: Any) -> None:
-    """Add what parameters are worth at a solution, from what its y is worth; mu from this."""
+    def of_bodies() -> None:
+        once(x, velocities, x.mu, x.V_mu)
+        for_range(x.n_bodies, lambda b: of_body(x, b))
+
+    for_range(x.nv, of_second)
     back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
+    for_range(x.nv, of_first)
+    for_range(x.nv, lambda j: of_momentum(j, 1.0))
+    of_bodies()
+    for_range(x.nv, lambda j: of_momentum(j, -1.0))
     once(x, velocities, x.mu, x.V_mu)
-    for_range(x.n_bodies, lambda b: of_body(x, b))
-    for_range(x.n_of[0], lambda i: _of_force(x, i))
+    for_range(x.n_of[0], of_contact)
+    once(x, _kick, k)
+    for_range(x.n_of[0], lambda i: cond(smooth(x, i), lambda: _of_force(x, k, 0, i, Vector3.zero()), nothing))
+    for_range(x.nv, lambda j: put(x.mu, j, x.of_way[j]))
+    back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
+    of_bodies()
+    for_range(x.n_of[0], lambda i: _of_force(x, k, 0, i, Vector3.zero()))
 
 
-def _of_force(x: Any, i: Any) -> None:
-    of_constraint(x, i, Vector3.zero())
+def _of_force(x: Any, k: Any, after: int, i: Any, more: Vector3) -> None:
+    """Add what friction of a constraint is worth, and the aims of bounces with full restitution (k = 1)."""
+
+    def of_aim(c: Any, worth: Any) -> None:
+        counts = bounces(x, c) & ((k > 0) | ~limits.is_limited(x, c))
+        add(x.of_aims, (c, after), where(counts, worth, 0.0))
+
+    of_constraint(x, i, more, of_aim)

@@ -1,4 +1,4 @@
-"""Landings: the whole impact in the velocity, and in the way what is left after the landing.
+"""Landings and bounces: the whole impact in the velocity, and in the way what is left after it.
 
 What lands within a step is aimed at -phi/dt by the step's first solution, which gives the velocity of the way
 from this kick to the next: there it is on the surface. The impulse of that solution is only a part of the
@@ -7,6 +7,9 @@ and what both are worth would depend on when in the step it lands. So a second s
 has the aim 0 for what lands. It gives the velocity after the step, and all impulses.
 
     y1: aim -phi/dt          y2: aim 0          q' = q + dt/2 (2 y1 - y2)
+
+What bounces aims at where it has risen to at the end of the step, and at its velocity there
+(constraints/contacts.py).
 
 It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
 Dampers and motors of joints oppose what the impact changes of their speed u, as far as they take it within
@@ -75,13 +78,13 @@ def note_landings(x: Any) -> Any:
 
 
 def lands(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that the first solution has stopped at the surface, from a fall."""
+    """Whether a constraint is a contact that arrives at the surface, from a fall, and stops or bounces."""
 
     def contact() -> Any:
         k = x.c_of[c]
         fast = x.pair_impact[0] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[0]
-        rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-        return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
+        rests = fast & (x.contact_bounces[k] == 0) & (x.c_aim[c, 2] < x.contact_rolls[k, 2])
+        return (rests | (x.contact_bounces[k] > 0)) & (x.c_g[c, 2] > 0.0)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
@@ -137,11 +140,8 @@ def strike(x: Any, c: Any) -> None:
     kept, friction = smooth(x, c), x.c_kind[c] == FRICTION
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
-    stops_it = touches & (x.contact_bounces[k_c] < 1)
-    moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
-    still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
-    for k, aim in enumerate(still):
-        x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
+    for k in range(3):
+        x.c_aim[c, k] = where(touches, x.contact_back[k_c, k], x.c_aim[c, k])
     no_part = kept | (friction & ~touches)
     for k in range(2):
         R = where(no_part, math.inf, x.c_R[c, k])
@@ -155,10 +155,15 @@ def smooth(x: Any, c: Any) -> Any:
 
 
 def touches_now(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
+    """Whether a constraint is a contact that takes part in impacts.
+
+    It presses, its gap is closed, or it is hit by what others pass on; not if it bounces in the next step.
+    """
 
     def contact() -> Any:
-        return (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[x.c_of[c], 2])
+        k = x.c_of[c]
+        closed = (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[k, 2])
+        return (closed & (x.contact_bounces[k] > -2)) | (x.contact_bounces[k] > 1)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 

@@ -84,8 +84,8 @@ LESS = 0.9
 may take turns."""
 
 SOFTER = 4.0
-"""How much softer tangents become where not even half of their direction was taken. With 2 or 10 instead,
-heaps take as many iterations or a fifth more."""
+"""How much softer tangents become where not even half of their direction was taken, and how much less soft at
+most where it was. With 2 or 10 instead, heaps take as many iterations or a fifth more."""
 
 BEYOND = 1e-6, 1e-5
 """How far a share goes beyond the place where the first force changes its state, relative to it: in double
@@ -162,35 +162,62 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
     """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
 
     ``before``: iterations before it; ``at``: how many there were, with those of this attempt, where it goes
-    on; else it begins; ``few``: of them at most, now; all by default.
+    on; else it begins; ``few``: of them at most, now; all by default. Where rows go in lanes, those that are
+    near wait for the others, so that all are checked together.
     """
     begins = before, 0.0, 0, 0
     if at is not None:
         begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
 
-    def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
+    def later(it: Any, e: Any) -> Any:
+        return where((it > before) & (e > 0.0), 1, 0)
+
+    def iteration(it: Any, e: Any, kept: Any, _: Any) -> tuple[Any, Any, Any, Any]:
         cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
-        later = where((it > before) & (e > 0.0), 1, 0)
-        share, now = once(x, search, later, kept)
-        met = (now <= goal) & (share == 1.0)
-        settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
-        gains = now < LESS * x.errors[2]
-        x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
-        soften(x, (share < 0.5) & (kept < 1), now)
-        slow = (kept > 0) & (now > FASTER * e)
-        keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
-        return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
+        share, now = once(x, search, later(it, e), kept)
+        met = where((now <= goal) & (share == 1.0), 1, 0)
+        kept = cond(met > 0, lambda: 1 * kept, lambda: once(x, judge, it, e, now, share, kept, 0))
+        return it + 1, where(met > 0, e, now), kept, met
 
-    def goes_on(it: Any, e: Any, settled: Any, kept: Any) -> Any:
+    def turn(it: Any, e: Any, _: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
+        it, e, kept, met = while_loop(unmet, iteration, it, e, kept, 0)
+
+        def check() -> tuple[Any, Any, Any]:
+            settled, now = once(x, finish, goal, later(it - 1, e))
+            return now, settled, once(x, judge, it - 1, e, now, 1.0, kept, met)
+
+        return it, *cond(met > 0, check, lambda: (1.0 * e, 0, 1 * kept))
+
+    def goes_on(it: Any, e: Any) -> Any:
         here = True if few is None else it < at + few
-        return (settled == 0) & here & ~gives_up(x, before, it, e)
+        return here & ~gives_up(x, before, it, e)
 
-    it, e, settled, kept = while_loop(goes_on, turn, *begins)
+    def unmet(it: Any, e: Any, _: Any, met: Any) -> Any:
+        return (met == 0) & goes_on(it, e)
+
+    def unsettled_yet(it: Any, e: Any, settled: Any, _: Any) -> Any:
+        return (settled == 0) & goes_on(it, e)
+
+    it, e, settled, kept = while_loop(unsettled_yet, turn, *begins)
     if few is not None:
         x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
     return it, e, settled
+
+
+def judge(x: Any, it: Any, e: Any, now: Any, share: Any, kept: Any, met: Any) -> Any:
+    """Note what an iteration has gained; 1 where the next one keeps its tangents, -1 where no later one does.
+
+    ``it``: its number; ``e``, ``now``: errors before and after it; ``share``: of the direction that it took;
+    ``kept``: the same of this one; ``met``: 1 where it led to what was checked, and is no solution.
+    """
+    gains = now < LESS * x.errors[2]
+    x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
+    soften(x, (share < 0.5) & (kept < 1), now)
+    slow = (kept > 0) & (now > FASTER * e)
+    keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & (met < 1)
+    return where(slow | (kept < 0), -1, where(keeps, 1, 0))
 
 
 def start_anew(x: Any, before: Any) -> None:
@@ -202,11 +229,13 @@ def start_anew(x: Any, before: Any) -> None:
 def soften(x: Any, cut: Any, e: Any) -> None:
     """Tangents become soft where a second direction in a row is cut: by the error, and by more each time.
 
+    From there on their softness follows the error down, but no faster than it grows: an error that is small
+    by chance would let the next direction lead far away, and by the same states back again without end.
     An error of 1 or more says nothing of how much, and so do many cuts, as of loops that are torn open:
     there tangents are as they are.
     ``cut``: whether this one was; ``e``: the error at its end.
     """
-    softer = where(cut, maximum(e, SOFTER * x.errors[5]), e)
+    softer = maximum(e, where(cut, SOFTER, 1.0 / SOFTER) * x.errors[5])
     soft = (softer < 1.0) & ((x.errors[5] > 0.0) | (cut & (x.errors[6] > 0.0)))
     x.errors[5] = where(soft, softer, 0.0)
     x.errors[6] = where(cut, 1.0, 0.0)

@@ -42,7 +42,7 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.groups import connect
-from robokit.contact.impacts import hold, pass_on
+from robokit.contact.impacts import arrive, hold
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
@@ -188,9 +188,9 @@ def give(x: Any) -> None:
         drives = where(is_base(x, b), 0, x.joint_leads[b])
         cond(drives > 0, lambda: for_range(x.body_dofs[b, 1], own), nothing)
 
-    pass_on(x)
     for_range(x.nv, dof)
     for_range(x.n_bodies - 1, body)
+    arrive(x)
     hold(x)
 
 

@@ -17,8 +17,8 @@ derivatives of the drifts (closing_derivatives.py).
 Places and normals of contacts move with the bodies, see detection_derivatives.py. What is held: bristles,
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
 friction and of largest speeds of joints; what rolling adds to velocities; and what the end of a step
-corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
-in impact_derivatives.py, what lands fast in landing_derivatives.py.
+corrects to conserve. What closes loops is in closing_derivatives.py, what lands fast or bounces in
+landing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -42,9 +42,7 @@ from robokit.contact.constraint_derivatives import (
     TOUCHES,
     acts,
     by_load,
-    enter_turns,
     of_constraints,
-    restitution_rates,
 )
 from robokit.contact.constraints.contacts import of_ground
 from robokit.contact.constraints.motors import servo_numbers
@@ -233,13 +231,13 @@ FROM_STEP = """
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_shapes contact_bodies contact_place contact_frame contact_gap contact_hit
-    contact_bounces contact_taken contact_bristle spring_state held
+    contact_bounces contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
     dt v_before shape_bound surface_velocity
-    pair_stiffness pair_damping pair_impact ground_shapes shape_restitution between body_mobility
+    pair_stiffness pair_damping pair_impact ground_shapes body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
     spring_bodies spring_points spring_dof
@@ -294,7 +292,6 @@ def derivatives_kernel() -> LoopKernel:
 
 def step_derivatives(x: Any) -> None:
     """``next``: the changes of the next q and v, by q, v and tau; and these themselves."""
-    x.bounce_share[0] = 1.0
     kick(x)
     once(x, drift_tangents, 0, x.v_before, x.v_before)
     right_sides(x)
@@ -368,8 +365,7 @@ def by_own_inertia(x: Any, do: Callable[[Any], None]) -> None:
 
 
 def settle(x: Any) -> None:
-    """What impacts passed on and closed loops change, and the factors of r_y."""
-    enter_turns(x)
+    """What closed loops change, and the factors of r_y."""
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 
@@ -572,9 +568,9 @@ def _end(x: Any, dy_way: Any) -> None:
 # the bodies, V_mu = S mu:
 #
 #     inertia pi of a body    -dt (V_mu . I(pi) A - (W x V_mu) . I(pi) W),  which is linear in pi
-#     gravity                 dt sum over the bodies of the linear part of I V_mu; and bounces know heights
+#     gravity                 dt sum over the bodies of the linear part of I V_mu
 #     friction                E V_mu . dg/dmu:  g_t = mu N t where a contact slides, and N does not change
-#     restitution             E V_mu . G daim/dr, of contacts that bounce
+#     restitution             of contacts that bounce: bounce_derivatives.py
 #     force of a motor        dt mu_j, unless it is at its largest effort or speed
 #
 # W and A are the velocities and accelerations of inverse dynamics, at the mean velocity. What is held is that
@@ -598,7 +594,6 @@ def step_pullback(x: Any) -> None:
     """``of_start`` and what parameters are worth, from ``of_end``; of a step that stopped after its kick."""
 
     def prepare() -> None:
-        x.bounce_share[0] = 1.0
         kick(x)
         end(x, x.y)
         once(x, drift_tangents, 0, x.v_before, x.v_before)
@@ -685,17 +680,7 @@ def _ten(X: Motion, Y: Motion) -> list[Any]:
     ]
 
 
-def _of_bounce(x: Any, i: Any, worth: Any) -> None:
-    """What the aim of contact constraint i is worth, of restitution and gravity."""
-    c = x.c_of[i]
-    by_share, by_weight = restitution_rates(x, i, c)
-    worth = worth * x.bounce_share[0]
-    _of_law(x, c, 1, worth * by_share)
-    for k in range(3):
-        add(x.of_gravity, k, -worth * by_weight * x.contact_frame[c, 6 + k])
-
-
-def _of_law(x: Any, c: Any, k: int, worth: Any) -> None:
+def of_law(x: Any, c: Any, k: int, worth: Any) -> None:
     """Add what friction (k = 0) or restitution (1) of a contact is worth."""
 
     def of_shape() -> None:
@@ -704,15 +689,17 @@ def _of_law(x: Any, c: Any, k: int, worth: Any) -> None:
     cond(of_ground(x, c), of_shape, lambda: add(x.of_between, k, worth))
 
 
-def of_constraint(x: Any, i: Any, more: Vector3) -> None:
-    """Add what friction and restitution of a constraint are worth; its impulse is worth ``more`` besides."""
+def of_constraint(x: Any, i: Any, more: Vector3, of_aim: Callable[..., None] = lambda *_: None) -> None:
+    """Add what friction of a constraint is worth; its impulse is worth ``more`` besides.
+
+    ``of_aim(i, worth)``: called with what the aim of contact constraint i along its normal is worth.
+    """
 
     def seen() -> Vector3:
         moved = motion(x.V_mu, x.c_bodies[i, 1]) - motion(x.V_mu, x.c_bodies[i, 0])
         return Vector3(*(moved.dot(force(x.c_E, i, 6 * k)) for k in range(3)))
 
     def contact() -> None:
-        c = x.c_of[i]
         w = seen() + more
         u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
         dx, dy, size = slip(u, aim)
@@ -720,21 +707,14 @@ def of_constraint(x: Any, i: Any, more: Vector3) -> None:
         N = (aim[2] - u[2]) / R_n
         slides = size > x.c_mu[i] * R_t * N
         along = where(slides, N / (size + smallest()), 0.0)
-        _of_law(x, c, 0, -along * (w.x * dx + w.y * dy))
-        cond(x.contact_bounces[c] == 1, lambda: bounce(w), nothing)
-
-    def bounce(w: Vector3) -> None:
+        of_law(x, x.c_of[i], 0, -along * (w.x * dx + w.y * dy))
         G = [x.c_slopes[i, 3 * k + 2] for k in range(3)]
-        _of_bounce(x, i, w.x * G[0] + w.y * G[1] + w.z * G[2])
+        of_aim(i, w.x * G[0] + w.y * G[1] + w.z * G[2])
 
     def spin() -> None:
-        """What its contact's bounce changes of the normal impulse that bounds it."""
-        c = x.c_of[x.c_of[i]]
-
-        def follow() -> None:
-            _of_bounce(x, x.c_of[i], seen().dot(Vector3(*by_load(x, i))) * x.c_slopes[x.c_of[i], 8])
-
-        cond(x.contact_bounces[c] == 1, follow, nothing)
+        """What its contact's aim changes of the normal impulse that bounds it."""
+        c = x.c_of[i]
+        of_aim(c, seen().dot(Vector3(*by_load(x, i))) * x.c_slopes[c, 8])
 
     kind = cond(acts(x, i), lambda: x.c_kind[i], lambda: -1)
     cond(kind == FRICTION, contact, lambda: cond(kind == SPIN, spin, nothing))

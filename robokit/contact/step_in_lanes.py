@@ -3,10 +3,10 @@
 It is made of the parts of step.py and has their bits. What all rows share, no lane reads for itself: which
 blocks A has (all that one lane needs, zeros in the others), which rows of joints there are (a limit that one
 lane is near has no impulse in the others). What goes other ways in each lane is done for one after the other:
-pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others. Where a lane
-needs more place, or is no longer finite, its neighbours stop too: ``needed`` tells, and steps that were not
-taken are taken later. Most steps have contacts with friction alone: then constraints' kinds and numbers are
-known.
+pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others, and all are
+checked together (:func:`robokit.contact.solver.attempt`). Where a lane needs more place, or is no longer
+finite, its neighbours stop too: ``needed`` tells, and steps that were not taken are taken later. Most steps
+have contacts with friction alone: then constraints' kinds and numbers are known.
 
 Cost: 0.7 to 0.8 of step.py by row, half of it in single precision.
 """
@@ -44,10 +44,8 @@ from robokit.spatial.scalars import where
 
 LANES = {"float64": 4, "float32": 8}
 """Rows at once. Eight doubles in the registers of AVX-512 are no faster on an AMD EPYC, which has them in two
-halves, and wait for the slowest of eight. The slowest of four takes 1.6 times the iterations of the mean.
-Lanes that went on to their own next step would gain nothing: what begins and ends a step, a third of it,
-would run for few of them at a time; nor would rows put together by what they took before (4 % fewer
-iterations)."""
+halves, and wait for the slowest of eight; on an Intel Xeon they take 0.99 of the time. The slowest of four
+takes 1.5 times the iterations of the mean: README.md here says what lanes that do not wait would gain."""
 
 OF_ROWS = (
     "inertia",

@@ -18,12 +18,11 @@ import numpy as np
 
 from robokit.arguments import batch_size, check_finite, is_finite, one_of
 from robokit.contact.accounts import NOTHING
-from robokit.contact.bounce_derivatives import limited_kernel
+from robokit.contact.bounce_derivatives import aims_kernel
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.detection_derivatives import detection_derivatives_kernel
 from robokit.contact.fields import DETECTION_DERIVATIVES, LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.groups import SHARE
-from robokit.contact.impact_derivatives import turns_kernel
 from robokit.contact.landing_derivatives import landed_kernel
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
@@ -44,6 +43,7 @@ from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, kept_of, step_numbers
 
 ONE_BY_ONE = 2  # of contact_bounces
+OF_PARAMETERS = "of_shape", "of_between", "of_gravity", "of_inertia"  # what these are worth
 OF_ENDS = {"S": "end_S", "R": "end_R", "p": "end_p", "c_E": "end_E"}  # the robot and its loops' rows
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
@@ -81,9 +81,8 @@ class LinearSteps:
         closed, nv = self._taken(q, v, tau), len(v)
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
-        turned = self._turned()
-        apart = self._of_two(turned, with_parameters=0)
-        slopes = self._run(derivatives_kernel(), "next", **turned) if apart is None else apart
+        apart = self._of_two(with_parameters=0)
+        slopes = self._run(derivatives_kernel(), "next") if apart is None else apart
         slopes = slopes.reshape(2 * nv, 3 * nv)
         if self.wanted is not None and apart is None:
             # Joint forces of driven joints go through their motors: none is felt beyond the largest effort.
@@ -146,11 +145,11 @@ class LinearSteps:
         ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
         changed.
         """
-        of_end, turned, driven = np.array([of_q, of_v]), self._turned(), self.wanted is not None
-        self.passed_on = turned["turns"] > 0
-        apart = self._of_two(turned, with_parameters=1, of_end=of_end)
+        of_end, driven = np.array([of_q, of_v]), self.wanted is not None
+        self.passed_on = bool((self._bounces() == ONE_BY_ONE).any())
+        apart = self._of_two(with_parameters=1, of_end=of_end)
         if apart is None:
-            found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
+            found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again))
         else:
             found = np.tensordot(of_end, apart.reshape(2, len(of_q), 3, len(of_q)), 2)
         if driven:
@@ -198,36 +197,31 @@ class LinearSteps:
         x = self.simulation.work
         return bool(x["solved"][2]) or (tolerance == TIGHT and bool(x["landed"][1]))
 
-    def _turned(self) -> dict[str, Any]:
-        """What kernels take of impacts that the step has passed on."""
-        x = self.simulation.work
-        if not x["n_of"][2] or not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
-            return {"turns": 0}
-        return {"turns": 1, "c_turned": self._apart(turns_kernel())["c_turned"]}
+    def _of_two(self, with_parameters: int, **more: Any) -> np.ndarray | None:
+        """Derivatives of a step of two solutions, else None: something lands fast or bounces.
 
-    def _of_two(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
-        """Derivatives of a step of two solutions, else None: something lands fast, or energy limits bounces.
-
-        ``turned``: what its impacts are; ``more``: what else the kernel is given. NaN of both at once.
+        ``more``: what the kernel is given besides.
         """
-        x, limited = self.simulation.work, self._is_limited()
-        landed = bool(x["landed"][0]) or (limited and not np.array_equal(x["ahead"], x["y"]))
-        if not (limited or landed):
+        x, aims, bounces = self.simulation.work, {}, bool(self._bounces().size)
+        limited = bounces and not (x["by_group"][:, SHARE] == 1.0).all()
+        if not (limited or x["landed"][0]):
             return None
-        kernel, driven = landed_kernel() if landed else limited_kernel(), int(self.wanted is not None)
-        self.found = found = self._apart(kernel, through_motors=driven, **turned, **more)
-        if limited and landed:
-            known = "q_next", "v_next"
-            self.found = {name: each if name in known else each * math.nan for name, each in found.items()}
-        return self.found["next"]
+        driven = {"through_motors": int(self.wanted is not None)}
+        if bounces:
+            found = self._apart(aims_kernel(), with_parameters=0, **driven)
+            aims = {name: found[name] for name in ("aims", "aim_rates", "c_closer")}
+        given = {"limited": int(limited), "with_parameters": with_parameters, **driven, **aims, **more}
+        self.found = found = self._apart(landed_kernel(), **given)
+        if bounces and with_parameters:
+            of_fall = self._apart(aims_kernel(), with_parameters=1, of_aims=found["of_aims"], **driven)
+            self.found = found | {name: found[name] + of_fall[name] for name in OF_PARAMETERS}
+        return found["next"]
 
-    def _is_limited(self) -> bool:
-        """Whether energy limits bounces of the step."""
+    def _bounces(self) -> np.ndarray:
+        """Of the contacts that bounce in the step, which value of ``contact_bounces`` they have."""
         x = self.simulation.work
-        if not x["n_of"][2] or (x["by_group"][:, SHARE] == 1.0).all():
-            return False
-        bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
-        return bool(x["c_g"][bounces, 2].any())
+        values = x["contact_bounces"][: x["counts"][0]]
+        return values[values > 0]
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
         """The same as :meth:`_ran` of a kernel that works with copies of the step's arrays."""
@@ -480,9 +474,6 @@ def step_derivatives(
     :func:`simulate` does with a start that leaves them open: A holds for every small change of a state that
     the loops allow, also for those that open them, up to terms of second order in dt. Of a state whose
     velocities open loops it is only an approximation.
-
-    Where something lands fast and stays, while energy limits what other contacts give back (bounces with
-    friction), A and B are NaN: they are not known.
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,

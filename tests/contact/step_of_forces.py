@@ -28,19 +28,23 @@ from robokit.contact.fields import (
     SPIN,
     STATE,
 )
+from robokit.contact.groups import connect
+from robokit.contact.impacts import arrive
 from robokit.contact.kinematics import advance as advance_in_place
 from robokit.contact.kinematics import mass_matrix, place_bodies, velocities
+from robokit.contact.landings import solve_landings
 from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
 from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.contact.solver import solve
+from robokit.contact.vectors import put
 from robokit.engine.loops.fields import kernel_of
 from robokit.sim.force_elements import NO_SPRINGS
 from robokit.sim.joint_forces import joint_law
 from robokit.sim.motion import advance, momenta_after
 from robokit.sim.steppers import prescribed_numbers
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import for_range
+from robokit.spatial.control_flow import cond, for_range
 from tests.contact.random_steps import in_blocks
 
 UPDATES = 30
@@ -60,7 +64,7 @@ def begin(x: Any) -> None:
 
 
 def end(x: Any) -> None:
-    """The kick, and the second half."""
+    """The kick, and the second half; what bounces has a way of its own there."""
 
     def before(j: Any) -> None:
         x.v0[j], x.guess[j] = x.v[j], x.v[j]
@@ -69,12 +73,19 @@ def end(x: Any) -> None:
         x.v[j] = x.y[j]
 
     for_range(x.nv, before)
+
+    def one() -> None:
+        solve(x)
+        for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
+
     collect(x)
     symbolic(x)
-    solve(x)
+    connect(x)
+    arrive(x)
+    cond(x.n_of[2] > 0, lambda: solve_landings(x), one)
     remember(x)
     for_range(x.nv, after)
-    advance_in_place(x, x.q, x.v, x.v, 0.5 * x.dt[0])
+    advance_in_place(x, x.q, x.v, x.ahead, 0.5 * x.dt[0])
     close(x)
 
 

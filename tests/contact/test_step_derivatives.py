@@ -139,6 +139,15 @@ ON_GROUND = {
     "ball slides": (Sphere(0.1), (0.3, 0.2, 0.1), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {}),
     "ball lands": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
     "ball bounces": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5}),
+    "ball bounces early in the step": (
+        Sphere(0.1), (0.3, 0.2, 0.1), 0.1013, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.5},
+    ),
+    "ball bounces late in the step": (
+        Sphere(0.1), (0.3, 0.2, 0.1), 0.1026, (1, 2, 3, 0.3, 0.1, -1), {"restitution": 0.8},
+    ),
+    "box bounces on a corner": (
+        CUBE, (0.8, 0.1, 0), 0.142, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {"restitution": 0.5, "spin": 3.0},
+    ),
     "ball turns": (
         Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01, "rolling": 0.005},
     ),
@@ -194,19 +203,20 @@ def test_a_body_that_slides_on_the_ground(name: str) -> None:
 ROWS = {
     "balls that fly on": (Sphere(0.1), 5, 0.5, {"friction": 0.3}, (2.0, 0.0, 0.0)),
     "a tower of balls lands": (Sphere(0.1), 4, 0.6, {"friction": 0.5, "torsional": 0.01}, (0.0, 0.0, -1.0)),
-    "a tower of boxes lands": (CUBE, 3, 1.0, {"friction": 0.0}, (0.0, 0.0, -1.0)),
+    "a tower of boxes lands": (CUBE, 3, 0.9, {"friction": 0.0}, (0.0, 0.0, -1.0)),
 }
 
 
+@pytest.mark.parametrize("gap", [-5e-5, 1e-4])
 @pytest.mark.parametrize("name", ROWS)
-def test_impacts_that_follow_one_another(name: str) -> None:
-    """Bodies in a row, a little off it: derivatives held the velocities after the impacts."""
+def test_impacts_that_follow_one_another(name: str, gap: float) -> None:
+    """Bodies in a row, a little off it: derivatives held velocities after the impacts, and their times."""
     shape, count, restitution, how, come = ROWS[name]
     robot, rng = rk.together({str(k): body(shape) for k in range(count)}), np.random.default_rng(3)
     q, v = robot.neutral().reshape(count, 7), 0.01 * rng.normal(size=(count, 6))
     lands = come[2] < 0.0
     q[:, 4:] = 1e-3 * rng.normal(size=(count, 3))
-    q[:, 6 if lands else 4] = (0.2 - 1e-6) * np.arange(count)
+    q[:, 6 if lands else 4] = (0.2 + gap) * np.arange(count)
     q[:, 6] += 0.1 - 1e-6 if lands else 1.0
     v[:, 3:] += np.array(come) * (1.0 if lands else np.eye(count)[0][:, None])
     ground = rk.Ground(restitution=restitution, **how)
@@ -220,7 +230,7 @@ def test_impacts_that_follow_one_another(name: str) -> None:
     assert (
         np.abs(steps.pullback(*given, of_q, of_v)[2].ravel() - expected).max() < 1e-10 * abs(expected).max()
     )
-    assert error(steps, *given, h=1e-6) < 1e-7
+    assert error(steps, *given, h=1e-6 if gap < 0.0 else 2e-8) < 1e-7
     how = {"ground": ground, "self_collision": pairs, "dt": DT, "integrator": "contact"}
     found = rk.step_vjp(robot, *given[:2], of_q, of_v, **how)
     assert np.isfinite(found.dq).all() and np.isnan(found.parameters["restitution"])  # not known
@@ -497,7 +507,7 @@ def test_a_motor_at_its_largest_speed_whose_inertia_changes() -> None:
         assert np.abs(slope - step.A[:, k]).max() < 1e-7 * np.abs(step.A[:, : robot.nv]).max()
 
 
-@pytest.mark.parametrize("speed", [1.0, 1.03])
+@pytest.mark.parametrize("speed", [0.99, 1.03])
 def test_an_impact_that_a_motor_at_its_largest_speed_passes_on(speed: float) -> None:
     """It pushes a ball that hits one that touches another; at 1.03 m/s the limit acts in a turn."""
     builder = ModelBuilder("rail").link("base")

@@ -22,8 +22,8 @@ FALL: dict[str, Any] = {"ground": True, "reproducible": True}
 
 FROZEN = {
     ("toy", 1.0): "673a5564aeb863d7e43000ae3502814ed1a8c1462d15925f339ea2cd274aa933",
-    ("humanoid", 10.0): "3b0c2e0c347e95c09f3bc47054c553f18d71e6d309c8d2aa531e98679de18803",
-    ("g1", 10.0): "16a83db73b4302b1b855ca2c8b07201025fbb34afd56780b06d378805579e837",
+    ("humanoid", 10.0): "a1d0a3ca9c89ee0b46a5e98c6cb76bb0a801734ba6aa9d60927575790c69075f",
+    ("g1", 10.0): "a4445c4fb014325280c849252c51e7011ba8f165bf6c72b8a6c7c1fff3dc308a",
 }
 """SHA-256 of q and v, each state of 5 ms, by robot and seconds. Other bits here are other bits
 everywhere. A change of the step or of a robot changes them; nothing else may."""

@@ -192,7 +192,7 @@ def swing_of_peaucellier(start: float, t: np.ndarray) -> np.ndarray:
     return solve_ivp(equation, (0, t[-1]), [start, 0.0], "DOP853", t, rtol=1e-9, atol=1e-11).y[0]
 
 
-@pytest.mark.parametrize("integrator", ["rkmk4", "energy_momentum"])
+@pytest.mark.parametrize("integrator", ["rkmk4", "energy_momentum", "contact"])
 def test_a_linkage_swings_through_the_pose_in_which_all_bars_lie_in_a_line(integrator):
     # There its loops lose two ranks, and it could also go on as a crank with two bars.
     robot, t = peaucellier(), 0.012 * np.arange(167)
@@ -208,7 +208,8 @@ def test_a_linkage_swings_through_the_pose_in_which_all_bars_lie_in_a_line(integ
         n = min(len(run), len(t))
         names = [robot.joint_names.index(name) for name in ("oa", "oc")]
         found = 0.5 * (run.q[:n, names[0]] - run.q[:n, names[1]])
-        np.testing.assert_allclose(found, expected[:n], atol=1e-6)
+        most = 50.0 * dt * dt if integrator == "contact" else 1e-6  # it is of second order
+        np.testing.assert_allclose(found, expected[:n], atol=most)
 
 
 @pytest.mark.parametrize("slack", [1e-5, 1e-6])
@@ -276,10 +277,10 @@ def test_a_swing_with_loops_is_second_order_and_exact():
 def test_light_rods_carry_a_platform():
     robot = delta(1e-6)
     q = rk.close_loops(robot, robot.neutral())
-    run = rk.simulate(robot, q, duration=0.4, dt=1e-3)
+    run = rk.simulate(robot, q, duration=0.4, dt=5e-4)
     assert run.summary["loop_gap"] < 1e-12
     assert run.energy.kinetic.max() > 0.5
-    assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-5 * np.ptp(run.energy.potential)
+    assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-6 * np.ptp(run.energy.potential)
 
 
 def test_starts_that_do_not_close_are_closed_and_it_is_said():

@@ -136,8 +136,10 @@ def test_a_press_meets_ground_that_hardly_gives(ground):
     motion = rk.PrescribedMotion("ram", lambda t: 0.02 - 0.021 * np.sin(6.0 * t))
     options = {"ground": rk.Ground(**ground), "joint_damping": 0.0, "record_every": 1, "dt": 1e-3}
     run = rk.simulate(robot, [0.02], duration=0.5, motions=motion, **options)
-    most = run.summary["contact_iterations_most"]  # with those of impacts, where there is restitution
-    assert run.summary["steps_not_settled"] == 0 and most <= 20
+    # Bounces have those of the step without them and of impacts, and a second solution of what presses so.
+    allowed = 30 if "restitution" in ground else 20
+    most = run.summary["contact_iterations_most"]
+    assert run.summary["steps_not_settled"] == 0 and most <= allowed
     force, pressed = run.prescribed_force["ram"][1:], run.contact_force[1:, 2]
     assert pressed.max() > 1e4
     left = force + pressed - mass * (9.81 + np.diff(run.v[:, 0]) / 1e-3)

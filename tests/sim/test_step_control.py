@@ -81,7 +81,7 @@ def test_parts_are_short_in_impacts_and_long_else(fallen):
     lies = rk.simulate(m.box(), rk.standing_configuration(m.box()), None, 0.5, ground=True).q[-1]
     box = rk.simulate(m.box(), lies, None, 0.4, ground=True, accuracy=1e-6)
     assert box.summary["parts_taken"] == 2 * box.summary["steps"], "at rest nothing is divided"
-    hit = bounces(1e-9)[1].summary
+    hit = rk.simulate(ball(), [1.0, 0, 0, 0, 0, 0, 0.4], None, 1.0, ground=True, accuracy=1e-9).summary
     assert hit["shortest_part"] == pytest.approx(hit["dt"] / TICKS) and hit["parts_not_met"] > 0
 
 

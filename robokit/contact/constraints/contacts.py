@@ -23,17 +23,19 @@ bodies of the mobility w the equation of motion has the solution v, which implic
 
 It acts along the tangents, too.
 
-With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three.
-Heights count: had it fallen on to the surface and come back up to h, where it is in the middle of the step,
-its speed there would be s,
+With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three. It
+falls on to the surface, arrives there the time t after the kick at the speed S, and rises from there:
 
-    s^2 = r^2 (s0^2 + 2 g h) - 2 g h,    h = phi - g dt^2/8,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
+    h = phi - g dt^2/8,  s0 = -u_n + g dt/2,  S^2 = s0^2 + 2 g h,  t = 2 h / (s0 + S),  s = r S
+    on the way: aim_n = (s T - g T^2/2 - h) / dt        after it: aim_n = s - g (T - dt/2)
 
-for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
-would not reach the surface in the step falls on, and feels nothing before it does. What would, but not come
-back up to h, lands there, and bounces in the next step, as if it came with the speed that the landing took.
-The spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of
-a gap of 0.
+(landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
+what falls is h above the surface where the kick has it at phi; g is how fast it falls on in a step without
+bounces (impacts.py). T is what is left of the step, dt - t, but at least dt/2: the pose that a run records is
+that of dt/2, where its velocity comes from, and would be inside of the surface. So is that of what would be
+back within the step. What does not arrive in the step is kept out on the way, and feels nothing else. The
+spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of a
+gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -41,6 +43,7 @@ Cost: O(contacts), about 200 operations each.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from robokit.collision.fields import CYLINDER, SEGMENT
@@ -50,7 +53,7 @@ from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, in_precision, smallest, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
@@ -59,6 +62,10 @@ TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes sli
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
 would be back after eight steps, and what rests would be taken to bounce."""
+
+SEEN = (
+    1e-10  # share of a step by which a contact may arrive after it: what follows at once is off by rounding
+)
 
 RIGID = 1e-4, 1e-3
 """Compliance of an impact over the mobility of the two bodies, in double and in single precision.
@@ -120,9 +127,8 @@ def _feature(x: Any, m: Any) -> Any:
 def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, stays: Any) -> None:
     """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
 
-    N < 0 is what a landing took of its speed. ``turning``: impulse of its turning friction in the last step
-    [N m s]. ``leaves``: whether it has bounced, and is on its way out. ``stays``: whether its bodies
-    touched before.
+    ``turning``: impulse of its turning friction in the last step [N m s]. ``leaves``: whether it has bounced,
+    and is on its way out. ``stays``: whether its bodies touched before.
     """
     a, b, dt = x.contact_bodies[c, 0], x.contact_bodies[c, 1], x.dt[0]
     p, phi = vector(x.contact_place, c, 0), where(leaves, 0.0, x.contact_gap[c])
@@ -140,11 +146,11 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     # the spring takes of it in a step: what rolls or rocks meets the ground anew in every step.
     more = impact(x.pair_impact[0] * hit**2, w * dt * x.pair_damping[0], w * dt)[0]
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
-    N, taken = maximum(N, 0.0), maximum(-N, 0.0)
-    falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
+    falls, far = once(x, fast, c, u, N * w), minimum(2.0 * u, -x.contact_gap[c] / dt)
+    may_bounce, bounces = falls & (far < -x.contact_gap[c] / dt), where(falls, 1.0, 0.0)
     # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
-    spin, way = surface(x, c, p, body_velocity(x, b))
-    moves = Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+    spin, belt = surface(x, c, p, body_velocity(x, b))
+    moves = Vector3(axes[0].dot(belt), axes[1].dot(belt), axes[2].dot(spin))
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
         x.contact_bristle[c, i] = bent[i]
@@ -152,14 +158,15 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         x.contact_surface[c, i] = s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
-    x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
-    x.contact_taken[c], x.contact_arrives[c] = taken, arrives
-    x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
+    x.contact_bounces[c] = where(may_bounce, 1, where(falls, -2, where(leaves, -1, 0)))
+    x.contact_fall[c] = u
+    x.n_of[2] = x.n_of[2] + where(may_bounce, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = moves + Vector3(*(t.dot(rolls) for t in axes))
+    write_row(x.contact_back, c, (still.x, still.y, rolls_n))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
-    R = [where(bounces > 0.5, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
+    R = [where(falls, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
         FRICTION,
@@ -167,7 +174,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         (a, b),
         E,
         (R[0], R[1]),
-        Vector3(aim[0], aim[1], where(falls | (bounces > 0.5), back, spring)),
+        Vector3(aim[0], aim[1], where(falls, far, spring)),
         w,
         friction(x, c),
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
@@ -219,30 +226,45 @@ def rigid() -> Any:
     return in_precision(*RIGID)
 
 
-def weight(x: Any, c: Any) -> Scalar:
-    """What gravity does to the gap of a contact with the world [m/s^2]; 0 of others."""
-    n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
-    return where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
+def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
+    """Whether a contact of the speed u [m/s] bounces when it arrives.
 
-
-def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar]:
-    """(whether a contact falls on, 1.0 where it bounces, the speed of either, that of one that lands or 0).
-
-    ``c``: the contact; ``u``: speed along the normal before, with what a landing took of it; ``load``: speed
-    that the contact has given its bodies in the last step.
+    ``load``: speed that it has given its bodies in the last step [m/s].
     """
-    phi, dt, share = x.contact_gap[c], x.dt[0], restitution(x, c)
     gravity = vector(x.gravity, 0)
-    slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    g = once(x, weight, c)
-    arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
-    square = share * share * (arrives * arrives + lifts) - lifts
-    fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + rigid()) * dt * u < 0.0, square > 0.0
-    back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, minimum(2.0 * u, -phi / dt))
-    lands = where(
-        fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
-    )
-    return fast & ~reached, where(fast & reached & returns, 1.0, 0.0), back, lands
+    slow = SHORT * (x.dt[0] * sqrt(gravity.dot(gravity)) + load)
+    return (restitution(x, c) > 0.0) & (u < -slow)
+
+
+def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar]:
+    """How long after the kick a contact turns round [s], and the speed at which it leaves [m/s].
+
+    ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
+    [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step.
+    """
+    dt, g = x.dt[0], x.contact_fall[c]
+    begins = maximum(g * (0.5 * dt + since) - u, smallest())
+    square = begins * begins + 2.0 * g * gap
+    arrives = sqrt(maximum(square, 0.0))
+    at = since + 2.0 * gap / (begins + arrives)
+    arrived = (square >= 0.0) & (at < (1.0 + rounding(SEEN)) * dt)
+    back, at = restitution(x, c) * arrives, minimum(at, dt)
+    return where(arrived, where(2.0 * back < g * (dt - at), dt, at), math.inf), back
+
+
+def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
+    """How far a contact of the speed s has moved on at the next kick [m], and its speed after the step [m/s].
+
+    ``at``: when it has that speed [s]. What leaves after the pose that is recorded has left there.
+    """
+    g, half = x.contact_fall[c], 0.5 * x.dt[0]
+    left = maximum(x.dt[0] - at, where(s > 0.0, half, 0.0))
+    return left * (s - 0.5 * g * left), s - g * (left - half)
+
+
+def above(x: Any, c: Any) -> Scalar:
+    """How far above the surface a contact is at the kick, on its way; 0 where it overlaps [m]."""
+    return maximum(x.contact_gap[c] - 0.125 * x.contact_fall[c] * x.dt[0] ** 2, 0.0)
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
@@ -261,8 +283,7 @@ def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3
 def remember(x: Any) -> None:
     """The bristles of the contacts that pressed: pair, feature, bristle, normal and turning impulse.
 
-    The second last of a contact that leaves after a bounce is 0, that of one that landed the speed taken,
-    below 0.
+    The second last of a contact that leaves after a bounce is 0.
     """
 
     def contact(c: Any, at: Any) -> Any:
@@ -271,7 +292,6 @@ def remember(x: Any) -> None:
         N = where(bounced, 0.0, x.c_g[i, 2])
         leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
-        memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         _, k_t, _ = stiffnesses(x)
         e = _bent(x, c, i, N / (dt * k_t))
 
@@ -281,7 +301,7 @@ def remember(x: Any) -> None:
 
         def keep() -> None:
             x.bristle_pair[at], x.bristle_feature[at] = x.contact_pair[c], x.contact_feature[c]
-            x.bristle_normal[at] = memory
+            x.bristle_normal[at] = N
             write_row(x.bristle, at, e)
             cond(maximum(*arms(x, c)) > 0.0, turning, lambda: None)
 
