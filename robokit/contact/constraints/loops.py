@@ -214,7 +214,7 @@ def _thread(axes: list[Vector3], pitch: Scalar, R: Matrix3, r: Vector3) -> tuple
 # Cost: that of a factor of H for each of the five projections; nothing without loops.
 
 
-CLOSED = 1e-8, 1e-3
+CLOSED = 1e-6, 1e-3
 """Compliance over the mobility of all that moves, in double and in single precision: two iterations leave its
 square of what they take away, and A has its inverse times the rounding of J."""
 
