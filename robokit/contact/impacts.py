@@ -293,23 +293,21 @@ def _goes_on(x: Any, i: Any) -> None:
     cond(x.c_kind[i] == FRICTION, contact, nothing)
 
 
-def _comes_next(x: Any, i: Any) -> None:
-    """What is driven on by a bounce, but does not arrive in this step, bounces in the next one."""
+def _comes_next(x: Any, i: Any) -> Any:
+    """Whether a constraint is a contact that a bounce drives on, but that does not arrive in this step."""
 
-    def contact() -> None:
+    def contact() -> Any:
         c = x.c_of[i]
-        comes = (x.contact_bounces[c] < 1) & once(x, fast, c, x.c_u[i, 2], x.c_last[i, 2] * x.c_w[i])
-        x.contact_bounces[c] = where(comes, -2, x.contact_bounces[c])
-        write_row(x.c_R, i, [where(comes, rigid() * x.c_w[i], x.c_R[i, k]) for k in range(2)])
+        return (x.contact_bounces[c] < 1) & once(x, fast, c, x.c_u[i, 2], x.c_last[i, 2] * x.c_w[i])
 
-    cond(x.c_kind[i] == FRICTION, contact, nothing)
+    return cond(x.c_kind[i] == FRICTION, contact, lambda: False)
 
 
 def _aim(x: Any) -> None:
     """The step as it was, in which contacts that were hit one after another aim at what they have found."""
 
     def constraint(i: Any) -> None:
-        one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
+        one, comes = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i), _comes_next(x, i)
         c, dt = where(one, x.c_of[i], 0), x.dt[0]
         left, since = rigid() * x.c_w[i] * x.c_passed[i, 0], x.c_passed[i, 3]
         moves, back = once(x, after, c, since, x.c_u[i, 2] - x.contact_fall[c] * (0.5 * dt + since))
@@ -319,8 +317,8 @@ def _aim(x: Any) -> None:
         x.c_aim[i, 2] = where(one, way, x.c_bounced[i, 2])
         x.contact_back[c, 2] = where(one, back + left, x.contact_back[c, 2])
         for k in range(2):
-            x.c_R[i, k] = where(one, rigid() * x.c_w[i], x.c_bounced[i, k])
-        cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), lambda: _comes_next(x, i))
+            x.c_R[i, k] = where(one | comes, rigid() * x.c_w[i], x.c_bounced[i, k])
+        cond(one | comes, lambda: put(x.contact_bounces, x.c_of[i], where(one, 2, -2)), nothing)
 
     def row(i: Any) -> None:
         x.r_R[i], x.r_aim[i] = x.r_first[i, 0], x.r_first[i, 1]

@@ -69,9 +69,8 @@ def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
     return [Motion(Vector3(*own[3 * k : 3 * k + 3]), e.lin) for k, e in enumerate(E)]
 
 
-def stiffness(x: Any, c: Any) -> ArticulatedInertia:
-    """The symmetric part of K, the force that the velocities of a constraint's bodies make."""
-    E = _rows_of_E(x, c, c)
+def stiffness(x: Any, c: Any, E: list[Motion]) -> ArticulatedInertia:
+    """The symmetric part of K, the force that the velocities of a constraint's bodies make; E: its rows."""
     a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
     GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in ((a, b, e), (b, d, f), (e, f, g))]
     K = [*_products(E, GE)]
@@ -104,10 +103,20 @@ def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
 def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
     """A patch that turns takes as its contact presses: K = m n^T of these two, beside E^T G E."""
     of = x.c_of[c]
-    E, F = (_rows_of_E(x, k, c) for k in (c, of))
-    m = E[0] * x.c_by_load[c, 0] + E[1] * x.c_by_load[c, 1] + E[2] * x.c_by_load[c, 2]
     normal = x.c_G[of, 3] - x.c_G[of, 7], x.c_G[of, 4] + x.c_G[of, 6], x.c_G[of, 5]
-    return m, F[0] * normal[0] + F[1] * normal[1] + F[2] * normal[2]
+    alone = in_lanes(x) or hasattr(x, "unrolls")
+
+    def motion_of(k: Any, *weights: Any) -> Motion:
+        six = _sum_of_rows(x, k, c, *weights) if alone else once(x, _sum_of_rows, k, c, *weights)
+        return Motion(Vector3(*six[:3]), Vector3(*six[3:]))
+
+    return motion_of(c, *(x.c_by_load[c, k] for k in range(3))), motion_of(of, *normal)
+
+
+def _sum_of_rows(x: Any, of: Any, c: Any, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
+    """What the rows of a constraint add up to with these weights, about the place of another one."""
+    E = _rows_of_E(x, of, c)
+    return tuple(E[0] * a + E[1] * b + E[2] * d)
 
 
 SYMMETRIC = ArticulatedInertia.SIZE  # numbers of the symmetric part of K; those of the skew part follow
@@ -131,9 +140,9 @@ class Skew(NamedTuple):
         return Force(ang, self.b.cross(v.lin) - self.M.transpose_apply(v.ang))
 
 
-def skew_stiffness(x: Any, c: Any) -> list[Any]:
+def skew_stiffness(x: Any, c: Any, E: list[Motion]) -> list[Any]:
     """The skew part of K: n p^T - p n^T, its 15 numbers."""
-    t1, t2, n = _rows_of_E(x, c, c)
+    t1, t2, n = E
     K = _skew_product(n, t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7])
 
     def with_load() -> tuple[Any, ...]:
@@ -234,29 +243,43 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
         A[(*place, n)] = value
 
 
-def _of_bodies(x: Any, constraints: Any) -> None:
-    """Add what constraints of bodies make."""
-    made = zeros(constraints, SYMMETRIC) if in_lanes(x) else None  # of all states side by side
+def next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, Any]:
+    """Sum K of constraints from c on: by the body that moves, of a pair of them in that of the world.
 
-    def stiffness_of(c: Any) -> ArticulatedInertia:
-        return (
-            stiffness(x, c) if made is None else ArticulatedInertia.of([made[c, e] for e in range(SYMMETRIC)])
-        )
+    Returns the constraint after those of the first pair, or how many there are, and whether there is a pair.
+    ``made``: the symmetric parts of all constraints, where they are made before.
+    """
+
+    def add_own(c: Any, body: Any) -> None:
+        if made is None:
+            E = _rows_of_E(x, c, c)
+            _carry(x, body, stiffness(x, c, E), lambda: skew_stiffness(x, c, E))
+        else:
+            K = ArticulatedInertia.of([made[c, e] for e in range(SYMMETRIC)])
+            _carry(x, body, K, lambda: skew_stiffness(x, c, _rows_of_E(x, c, c)))
 
     def constraint(c: Any, _: Any) -> Any:
-        """To the K of the body that moves; of a pair to that of the world, until its last one."""
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
         pair = (x.body_tip[a] >= 0) & (x.body_tip[b] >= 0)
         body = where(pair, 0, where(x.body_tip[a] < 0, b, a))
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
         acts = (x.c_kind[c] == SPIN) | (x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0)
-        cond(acts, lambda: _carry(x, body, stiffness_of(c), lambda: skew_stiffness(x, c)), nothing)
+        cond(acts, lambda: add_own(c, body), nothing)
         return c + 1, where(pair & ~more & (x.has_K[0] > 0), 1, 0)
+
+    found: tuple[Any, Any] = while_loop(lambda c, there: (c < constraints) & (there == 0), constraint, c, 0)
+    return found
+
+
+def _of_bodies(x: Any, constraints: Any) -> None:
+    """Add what constraints of bodies make."""
+    made = zeros(constraints, SYMMETRIC) if in_lanes(x) else None  # of all states side by side
 
     def to_next_pair(c: Any) -> Any:
         """States that are computed side by side come to their first pair together, then to their second."""
-        c, there = while_loop(lambda c, there: (c < constraints) & (there == 0), constraint, c, 0)
+        alone = in_lanes(x) or hasattr(x, "unrolls")
+        c, there = next_pair(x, c, constraints, made) if alone else once(x, next_pair, c, constraints)
         cond(there > 0, lambda: whole_pair(c - 1), nothing)
         return c
 
@@ -278,7 +301,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
     for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
     if made is not None:
-        for_range(constraints, lambda c: write_row(made, c, stiffness(x, c)))
+        for_range(constraints, lambda c: write_row(made, c, stiffness(x, c, _rows_of_E(x, c, c))))
     one_by_one(x, lambda _: while_loop(lambda c: c < constraints, to_next_pair, 0))
     for_range(x.n_bodies, down)
 
@@ -293,24 +316,32 @@ def _skew(x: Any, b: Any) -> list[Any]:
     return [x.K[b, SYMMETRIC + e] for e in range(15)]
 
 
+def whole_stiffness(x: Any, b: Any) -> list[list[Any]]:
+    """K of a body by rows; both of its parts are there."""
+    even, odd = ArticulatedInertia.of(_symmetric(x, b)), Skew.of_row(x.K, b)
+    A, B, M = even.A.full(), even.B, even.M.full()
+    a, N, b_x = Matrix3.skew(odd.a), odd.M, Matrix3.skew(odd.b)
+    rows = [[*_sum(A.rows[r], a.rows[r]), *_sum(B.rows[r], N.rows[r])] for r in range(3)]
+    for r in range(3):
+        across = [B.rows[k][r] - N.rows[k][r] for k in range(3)]
+        rows.append([*across, *_sum(M.rows[r], b_x.rows[r])])
+    return rows
+
+
 def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:
-    """Add to the K of a body."""
-    skew = x.n_of[4] > 0
+    """Add to the K of a body, or begin with it."""
+    there = x.has_K[body] > 0
 
-    def first() -> None:
-        write_row(x.K, body, K)
-        cond(skew, lambda: write_skew(skew_part()), nothing)
-        x.has_K[body] = 1
+    def added(old: list[Any], new: Any) -> list[Any]:
+        return [where(there, p + q, q) for p, q in zip(old, new, strict=True)]
 
-    def another() -> None:
-        write_row(x.K, body, _sum(_symmetric(x, body), K))
-        cond(skew, lambda: write_skew(_sum(_skew(x, body), skew_part())), nothing)
-
-    def write_skew(numbers: Any) -> None:
-        for e, number in enumerate(numbers):
+    def add_skew() -> None:
+        for e, number in enumerate(added(_skew(x, body), skew_part())):
             x.K[body, SYMMETRIC + e] = number
 
-    cond(x.has_K[body] > 0, another, first)
+    write_row(x.K, body, added(_symmetric(x, body), K))
+    cond(x.n_of[4] > 0, add_skew, nothing)
+    x.has_K[body] = 1
 
 
 def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
@@ -429,10 +460,26 @@ def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
 
     Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
     """
+    if in_lanes(x) or hasattr(x, "unrolls"):
+        _add(x, row, k, value, A is x.A)
+    else:
+        once(x, _add_even if A is x.A else _add_odd, row, k, value)
+
+
+def _add_even(x: Any, row: Any, k: Any, value: Any) -> None:
+    _add(x, row, k, value, True)
+
+
+def _add_odd(x: Any, row: Any, k: Any, value: Any) -> None:
+    _add(x, row, k, value, False)
+
+
+def _add(x: Any, row: Any, k: Any, value: Any, even: bool) -> None:
     other = place_of_dof(x, k)
     other = where(other < 0, row, other)
-    on_diagonal, across = (2.0, 1.0) if A is x.A else (0.0, -1.0)
+    on_diagonal, across = (2.0, 1.0) if even else (0.0, -1.0)
     times = where(row == other, on_diagonal, where(row < other, across, 1.0))
+    A = x.A if even else x.A_skew
     add_at(x, A, where(row < other, other, row), where(row < other, row, other), times * value)
 
 

@@ -164,7 +164,7 @@ def _list(x: Any, k: Any) -> None:
         cond(r < 0, nothing, of_H)
 
     def of_clique(c: Any) -> Any:
-        count = blocks_of_pair(x, apart(x, *_tips(x, c)))
+        count = blocks_apart(x, *_tips(x, c))
 
         def insert(m: Any) -> None:
             once(x, _insert, k, x.pair_blocks[m])
@@ -231,7 +231,7 @@ def _of_pairs(x: Any, do: Any) -> None:
     def both(c: Any) -> None:
         one, other = _tips(x, c)
         moves = (one >= 0) & (other >= 0)
-        cond(moves, lambda: do(c, blocks_of_pair(x, apart(x, one, other))), nothing)
+        cond(moves, lambda: do(c, blocks_apart(x, one, other)), nothing)
 
     for_range(minimum(x.n_of[0], x.n_constraints), of_constraint, -1, -1)
 
@@ -239,6 +239,17 @@ def _of_pairs(x: Any, do: Any) -> None:
 def _tips(x: Any, c: Any) -> tuple[Any, Any]:
     """The last dofs on the paths of a constraint's bodies."""
     return x.body_tip[x.c_bodies[c, 0]], x.body_tip[x.c_bodies[c, 1]]
+
+
+def blocks_apart(x: Any, one: Any, other: Any) -> Any:
+    """Write the blocks of these dofs; how many there are."""
+    if in_lanes(x) or hasattr(x, "unrolls"):
+        return _blocks_apart(x, one, other)
+    return once(x, _blocks_apart, one, other)
+
+
+def _blocks_apart(x: Any, one: Any, other: Any) -> Any:
+    return blocks_of_pair(x, apart(x, one, other))
 
 
 def apart(x: Any, one: Any, other: Any) -> Any:

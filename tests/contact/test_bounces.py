@@ -39,10 +39,8 @@ def test_a_bounce_gives_back_no_more_than_there_was(seed: int) -> None:
     run = rk.simulate(robot, q, v, duration=0.8, dt=1e-3, ground=ground)
     energy = np.add(*energies(robot, run.q, run.v))
     assert energy.max() <= energy[0] + 1e-9 * abs(energy[0])
-    most = run.summary[
-        "contact_iterations_most"
-    ]  # of all solutions of a step: two a turn of impacts, and its own
-    assert most <= 80 and run.summary["steps_not_settled"] == 0
+    most = run.summary["contact_iterations_most"]  # of three solutions and two a turn of impacts: 82 found
+    assert most <= 100 and run.summary["steps_not_settled"] == 0
 
 
 def test_what_others_push_away_within_a_step_does_not_bounce() -> None:
