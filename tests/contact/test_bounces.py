@@ -43,6 +43,15 @@ def test_a_bounce_gives_back_no_more_than_there_was(seed: int) -> None:
     assert most <= 100 and run.summary["steps_not_settled"] == 0
 
 
+def test_what_others_push_away_within_a_step_does_not_bounce() -> None:
+    """Feet of a humanoid that bounce at 1: such contacts came again and again, to the last of 1000 turns."""
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    q = rk.standing_configuration(robot, height=0.15)
+    v = 0.5 * np.random.default_rng(3).normal(size=(5, robot.nv))[4]
+    run = rk.simulate(robot, q, v, duration=0.5, dt=4e-3, ground=rk.Ground(restitution=1.0, friction=0.8))
+    assert run.summary["steps_not_settled"] == 0 and run.summary["contact_iterations_most"] <= 150
+
+
 def test_a_plate_that_bounces_fast_makes_no_energy() -> None:
     """It turns by a quarter of a radian in a step, about another axis after each bounce."""
     size = np.array([0.18, 0.12, 0.05])
