@@ -68,7 +68,8 @@ SHAPES = (
 """What all steps share. A point core has one corner."""
 
 PAIRS = (
-    whole("shape_pairs", "n_shapes", 3),  # what pairs are numbered by (support.pair_number)
+    # Of its body, to number pairs by (support.pair_number): its first pair, how many shapes, the first one
+    whole("shape_pairs", "n_shapes", 3),
     whole("shape_runs", "n_shapes", 2),  # first of a shape's entries of `runs`, and how many
     whole("runs", "n_runs", 2),  # first of later shapes that it may touch, and the end of them; ascending
 )

@@ -574,9 +574,14 @@ def runs_of(pairs: Any) -> np.ndarray:
     ``pairs``: (m, 2), in any order; some may be there twice.
     """
     i, j = np.unique(np.asarray(pairs, np.int32).reshape(-1, 2), axis=0).T
-    begins = np.flatnonzero(np.concatenate([[True], (i[1:] != i[:-1]) | (j[1:] != j[:-1] + 1)])[: len(i)])
-    ends = np.append(begins[1:], len(i))[: len(begins)] - 1
-    return np.stack([i[begins], j[begins], j[ends] + 1], axis=1).astype(np.int32)
+    return _joined(np.stack([i, j, j + 1], axis=1))
+
+
+def _joined(runs: np.ndarray) -> np.ndarray:
+    """Ascending runs (i, first, end), (n, 3), as few as there can be: some begin where the last one ends."""
+    begins = np.ones(len(runs), bool)
+    begins[1:] = (runs[1:, 0] != runs[:-1, 0]) | (runs[1:, 1] != runs[:-1, 2])
+    return np.column_stack([runs[begins, :2], runs[np.roll(begins, -1), 2]])
 
 
 def pair_arrays(body: np.ndarray, still: int, runs: np.ndarray) -> Arrays:
@@ -593,20 +598,16 @@ def pair_arrays(body: np.ndarray, still: int, runs: np.ndarray) -> Arrays:
         raise ModelError(
             f"expected at most {MOST_PAIRS} pairs of shapes, got {later.sum()}: use fewer shapes"
         )
-    start = np.cumsum(later) - later - sizes * first[1:]
     who = np.where(np.arange(len(body)) < still, 0, body + 1)  # 1: links that are fixed to the world
     of_ground = np.array([[0, np.searchsorted(who, 2), len(body)]])[:still]
     of_links = np.column_stack([runs[:, 0] + 1, *np.searchsorted(who, runs[:, 1:].T + 1)])
     runs = np.concatenate([of_ground, of_links])
-    runs = runs[runs[:, 1] < runs[:, 2]]
-    begins = np.flatnonzero((runs[1:, 0] != runs[:-1, 0]) | (runs[1:, 1] != runs[:-1, 2])) + 1
-    begins = np.concatenate([[0], begins])[: len(runs)]
-    ends = np.append(begins[1:], len(runs))[: len(begins)] - 1
-    entries = np.searchsorted(runs[begins, 0], np.arange(len(sizes) + 2))
+    runs = _joined(runs[runs[:, 1] < runs[:, 2]])
+    entries = np.searchsorted(runs[:, 0], np.arange(len(sizes) + 2))
     return {
-        "shape_pairs": np.stack([start, sizes, first[:-1]], axis=1)[body].astype(np.int32),
+        "shape_pairs": np.stack([np.cumsum(later) - later, sizes, first[:-1]], axis=1)[body].astype(np.int32),
         "shape_runs": np.stack([entries[:-1], np.diff(entries)], axis=1)[who].astype(np.int32),
-        "runs": np.stack([runs[begins, 1], runs[ends, 2]], axis=1).astype(np.int32),
+        "runs": runs[:, 1:].astype(np.int32),
     }
 
 

@@ -51,9 +51,12 @@ def vector(array: Any, k: Any) -> Vector3:
 
 
 def pair_number(x: Any, a: Any, b: Any) -> Any:
-    """The number of a pair of shapes a and b, the body of a before that of b: see PAIRS of fields.py."""
-    size, first = (([x.shape_pairs[s, k] for s in (a, b)]) for k in (1, 2))
-    return x.shape_pairs[a, 0] + size[0] * first[1] + (a - first[0]) * size[1] + b - first[1]
+    """The number of a pair of shapes a and b, the body of a before that of b: see PAIRS of fields.py.
+
+    All of its terms are below the number of pairs.
+    """
+    (start, size, first), (_, size_b, first_b) = ([x.shape_pairs[s, k] for k in range(3)] for s in (a, b))
+    return start + size * (first_b - first - size) + (a - first) * size_b + b - first_b
 
 
 def unit(v: Vector3) -> Vector3:

@@ -96,7 +96,7 @@ def arrive(
             reached = at < math.inf
             x.contact_bounces[c] = where(reached, 1, -2)
             x.contact_back[c, 2] = where(reached, back, x.contact_back[c, 2])
-            x.c_aim[i, 2] = where(reached, rises - h, -x.contact_gap[c]) / x.dt[0]
+            x.c_aim[i, 2] = where(reached, rises - h, minimum(-x.contact_gap[c], 0.0)) / x.dt[0]
 
         cond(x.c_kind[i] == FRICTION, contact, nothing)
 

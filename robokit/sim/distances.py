@@ -227,7 +227,7 @@ class BodyContacts:
     """Which bodies of a robot touch each other in a run, and how."""
 
     runs: np.ndarray  # pairs (i, j) of them: i, and j from first to end - 1, (n, 3)
-    pairs: int  # how many these are
+    count: int  # how many these are
     friction: float = 0.5  # Coulomb coefficient
     restitution: float = 0.0  # speed after an impact over that before
 

@@ -249,8 +249,10 @@ class ContactPage:
         """Coefficients of friction that there are on the ground."""
         x = self.numbers
         count = int(x["ground_shapes"][0]) if "ground_shapes" in x else 0
-        friction = x.get("shape_friction", np.zeros(self.sizes["n_shapes"]))
-        own, of_links = friction[:count], friction[count:]
+        friction, body = (
+            x.get(f"shape_{name}", np.zeros(self.sizes["n_shapes"])) for name in ("friction", "body")
+        )
+        own, of_links = friction[:count], friction[body > 0]
         found = [*own[own >= 0.0], *(of_links if (own < 0.0).any() else ())]
         return [float(mu) for mu in found] if len(of_links) else []
 

@@ -92,7 +92,7 @@ def set_up(
     between = body_contacts(robot, self_collision, surface is not None)
     light = held_by_loops(robot)
     asked = _ask_for_contact(integrator, accuracy, light, springs, motions)
-    by_contact = surface is not None or between.pairs > 0 or asked
+    by_contact = surface is not None or between.count > 0 or asked
     name, row = method(integrator, by_contact)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(
@@ -131,7 +131,7 @@ def set_up(
         accuracy=accuracy,
         springs=springs,
     )
-    summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": between.pairs}
+    summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": between.count}
     if defaulted:
         summary |= {
             "default_damping": "inertia" if damping is None else damping,

@@ -109,7 +109,7 @@ class RobotRecord:
         }
         error = (ground or Ground()).shape_error
         pairs = None
-        if body_contacts(robot, apart, ground is not None).pairs:
+        if body_contacts(robot, apart, ground is not None).count:
             pairs = apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
         shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}

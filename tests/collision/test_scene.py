@@ -37,7 +37,7 @@ from robokit.collision.shapes import (
     runs_of,
     shape_arrays,
 )
-from robokit.collision.support import CUBE, farthest
+from robokit.collision.support import CUBE, farthest, pair_number
 from robokit.errors import ModelError
 from robokit.model.geometry import Box, Mesh, Placement, Shape, Sphere
 from robokit.spatial import Vector3
@@ -124,6 +124,13 @@ def test_what_tells_pairs_goes_with_bodies() -> None:
 def test_a_world_of_more_pairs_than_numbers_is_refused() -> None:
     with pytest.raises(ModelError, match="at most 2147483646 pairs of shapes, got 2147516416"):
         pair_arrays(np.arange(65_537), 1, NO_RUNS)
+
+
+def test_what_numbers_pairs_of_many_shapes_of_one_body_fits_its_type() -> None:
+    """Of 60,000 shapes of the ground, whose square is no 32-bit number, and a ball."""
+    found = pair_arrays(np.append(np.zeros(60_000, np.int32), 1), 60_000, NO_RUNS)["shape_pairs"].tolist()
+    assert found[0] == [0, 60_000, 0] and found[-1] == [60_000, 1, 60_000]
+    assert pair_number(SimpleNamespace(shape_pairs=np.array(found)), 59_999, 60_000) == 59_999
 
 
 @pytest.mark.parametrize("still", [0, 3])

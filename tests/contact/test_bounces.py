@@ -39,10 +39,17 @@ def test_a_bounce_gives_back_no_more_than_there_was(seed: int) -> None:
     run = rk.simulate(robot, q, v, duration=0.8, dt=1e-3, ground=ground)
     energy = np.add(*energies(robot, run.q, run.v))
     assert energy.max() <= energy[0] + 1e-9 * abs(energy[0])
-    most = run.summary[
-        "contact_iterations_most"
-    ]  # of all solutions of a step: two a turn of impacts, and its own
-    assert most <= 80 and run.summary["steps_not_settled"] == 0
+    most = run.summary["contact_iterations_most"]  # of three solutions and two a turn of impacts: 82 found
+    assert most <= 100 and run.summary["steps_not_settled"] == 0
+
+
+def test_what_others_push_away_within_a_step_does_not_bounce() -> None:
+    """Feet of a humanoid that bounce at 1: such contacts came again and again, to the last of 1000 turns."""
+    robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    q = rk.standing_configuration(robot, height=0.15)
+    v = 0.5 * np.random.default_rng(3).normal(size=(5, robot.nv))[4]
+    run = rk.simulate(robot, q, v, duration=0.5, dt=4e-3, ground=rk.Ground(restitution=1.0, friction=0.8))
+    assert run.summary["steps_not_settled"] == 0 and run.summary["contact_iterations_most"] <= 150
 
 
 def test_a_plate_that_bounces_fast_makes_no_energy() -> None:

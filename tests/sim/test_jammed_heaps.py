@@ -30,7 +30,7 @@ def heap(n=120, apart=0.18, side=4):
 
 @pytest.mark.filterwarnings("ignore:link .* rotates:UserWarning")
 def test_a_jammed_heap_takes_few_iterations_and_no_step_gains_energy():
-    """50 iterations a step found; 153 where directions are never soft, and 408 from 1 s on."""
+    """65 iterations a step found, of which one step of 3,486 makes 12; 153 where directions are never soft."""
     world, q = heap()
     ground = rk.Ground(friction=0.8, rolling=1e-3, torsional=1e-3)
     run = rk.simulate(world, q, duration=1.2, dt=4e-3, ground=ground, self_collision=True, record_every=1)

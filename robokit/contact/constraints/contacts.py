@@ -240,14 +240,15 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
     """How long after the kick a contact turns round [s], and the speed at which it leaves [m/s].
 
     ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
-    [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step.
+    [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step: what others push away as
+    fast as it came, within the step, does not.
     """
     dt, g = x.dt[0], x.contact_fall[c]
-    begins = maximum(g * (0.5 * dt + since) - u, smallest())
+    begins = g * (0.5 * dt + since) - u
     square = begins * begins + 2.0 * g * gap
     arrives = sqrt(maximum(square, 0.0))
-    at = since + 2.0 * gap / (begins + arrives)
-    arrived = (square >= 0.0) & (at < (1.0 + rounding(SEEN)) * dt)
+    at = since + 2.0 * gap / (maximum(begins, smallest()) + arrives)
+    arrived = (begins > 0.0) & (square >= 0.0) & (at < (1.0 + rounding(SEEN)) * dt)
     back, at = restitution(x, c) * arrives, minimum(at, dt)
     return where(arrived, where(2.0 * back < g * (dt - at), dt, at), math.inf), back
 

@@ -175,7 +175,8 @@ class ContactStep {
 
   // Least and largest coefficient of friction on the ground, if anything can touch it.
   get groundGrips() {
-    const count = this.x.ground_shapes[0], own = Array.from(this.grips.subarray(0, count)), of = Array.from(this.grips.subarray(count));
+    const { ground_shapes: [count], shape_body: body } = this.x, own = Array.from(this.grips.subarray(0, count));
+    const of = Array.from(this.grips).filter((_, k) => body[k]);
     const found = [...own.filter((mu) => mu >= 0), ...(own.some((mu) => mu < 0) ? of : [])];
     return found.length && of.length ? [Math.min(...found), Math.max(...found)] : [];
   }
