@@ -55,13 +55,15 @@ def by_bodies(x: Any) -> Any:
 def list_coupled(x: Any) -> None:
     """List the bodies that each one is coupled with when it is eliminated; all come before it.
 
-    ``filled`` is how much room their matrices need, in blocks of A.
+    ``filled`` is how much room their matrices need, in blocks of A; where there is less, no body is coupled,
+    and what is added between two of them goes to the matrix of the first.
     """
 
     def begin(b: Any) -> None:
         for column in (CHILDREN, PAIRS, SEEN):
             x.coupled[b, column] = -1
         x.coupled[b, COUNT] = 0
+        x.coupled[b, PLACE] = b
 
     def pair(c: Any) -> None:
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
@@ -78,6 +80,8 @@ def list_coupled(x: Any) -> None:
     x.filled[0] = 0
     for_range(x.n_bodies - 1, lambda m: _list(x, x.n_bodies - 1 - m))
     x.filled[0] = ROOM * (x.n_bodies + x.filled[0])
+    fits = x.filled[0] <= x.n_fill
+    cond(fits, nothing, lambda: for_range(x.n_bodies, lambda b: put(x.coupled, (b, COUNT), 0)))
     note_inertias(x)
     for_range(6, lambda r: write_row(x.six, (x.n_bodies, r), [0.0] * WIDE))
 
@@ -207,7 +211,7 @@ def articulate(x: Any, constraints: Any, rows: Any) -> None:
     for_range(x.n_columns, lambda k: put(x.Dinv, k, 1.0))
     for_range(x.nv, lambda j: put(x.Dinv, j, 1.0 * x.armature[j]))
     for_range(rows, of_row)
-    for_range(x.filled[0] // (ROOM), lambda k: put(x.arcs, (k, 0), 0))
+    for_range(minimum(x.filled[0], x.n_fill) // ROOM, lambda k: put(x.arcs, (k, 0), 0))
     for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
     x.n_of[4] = 1  # M_T is there anyway
     while_loop(lambda c: c < constraints, lambda c: _to_next_pair(x, c, constraints), 0)

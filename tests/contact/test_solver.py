@@ -133,6 +133,19 @@ def test_articulated_inertias_of_random_trees_solve_the_dense_system(skew: float
         assert found["Dinv"][: len(b)] == pytest.approx(np.divide(minors[1:], minors[:-1]), rel=1e-6)
 
 
+def test_couplings_that_have_no_room_are_written_nowhere() -> None:
+    """Loops are closed before a step asks for more room."""
+    for seed in range(10):
+        _, x = tree_by_bodies(seed, contacts=24)
+        room, whole = 6 * len(x["parent"]), {}
+        for name in ("A", "A_skew", "arcs", "pattern"):
+            whole[name] = np.full((9 * room, *x[name].shape[1:]), 7, x[name].dtype)
+            x[name] = whole[name][:room]
+        filled = solved(x, BY_BODIES)["filled"][0]
+        assert filled > room or seed
+        assert all((memory[room:] == 7).all() for memory in whole.values())
+
+
 def test_steps_by_bodies_are_those_by_the_matrix() -> None:
     for seed in range(60):
         tree, x = tree_by_bodies(seed)

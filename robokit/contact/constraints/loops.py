@@ -231,7 +231,8 @@ def close_for_kick(x: Any) -> None:
         for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
         once(x, constrain, 0)
         couple(x)
-        _close_positions(x)
+        # Where A has no room the step is taken again with more.
+        cond(x.filled[0] <= x.n_fill, lambda: _close_positions(x), lambda: None)
         once(x, place_bodies, x.q, 0)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
