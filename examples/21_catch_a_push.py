@@ -11,8 +11,7 @@ at a size that the linear feedback can catch, and grows.
 The page shows 300 N at the pelvis for 0.1 s. The robot yields at ankles and hips, rises on its toes and comes
 down again; the ghost has the linear feedback only.
 
-Check: the ghost falls; with iLQR the robot comes to rest standing, even if the push is 3 % larger than
-planned.
+Check: the ghost falls; with iLQR the robot comes to rest standing, even after a push that is 3 % larger.
 """
 
 import argparse
@@ -77,10 +76,8 @@ for force in (200.0, 200.0, 240.0, 240.0, 300.0, 300.0, 300.0):
     best = min((forwards(force, K, part * k, x, w) for part in (1.0, 0.3, 0.0)), key=lambda each: each[0])
     print(f"{force:g} N: cost {best[0]:.0f}")
 more = forwards(309.0, K, 0.0 * k, *best[4:])
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", rk.SimulationWarning)  # who lies on the ground flails by that feedback
-    ghost = alone[1].trajectory()
-compare(best[1].trajectory(), ghost, arguments.output, labels=("iLQR", "feedback alone"))
+warnings.simplefilter("ignore", rk.SimulationWarning)  # on the ground the ghost flails by its feedback
+compare(best[1].trajectory(), alone[1].trajectory(), arguments.output, labels=("iLQR", "feedback alone"))
 if not arguments.headless:
     webbrowser.open(arguments.output.resolve().as_uri())
 ends = [abs(run[4][-1]).max() for run in (best, more)]
