@@ -263,13 +263,12 @@ def is_limited(steps: LinearSteps) -> bool:
     return bool(len(of_bounces)) and not x["c_aim"][of_bounces, 2].any()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 11, 21])
-def test_bounces_that_energy_limits(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "spin"), [(1, 0.0), (2, 0.0), (11, 0.0), (21, 0.0), (1, 2.0), (11, 2.0)])
+def test_bounces_that_energy_limits(seed: int, spin: float) -> None:
     """Bodies that land and slide with friction, with a share of restitution: derivatives held the share."""
     rng = np.random.default_rng(seed)
     robot = body(Capsule(0.05, 0.4) if seed < 10 else Box((0.2, 0.3, 0.1)))
-    ground = rk.Ground(friction=0.6, restitution=1.0)
-    steps = linear(robot, ground)
+    steps = linear(robot, rk.Ground(friction=0.6, restitution=1.0, spin=spin))
     for _ in range(60):
         q, v = laid(
             robot, tuple(rng.normal(size=3)), 0.0, (*3.0 * rng.normal(size=3), *rng.normal(size=2), -1.5)
