@@ -451,22 +451,34 @@ def loop_numbers(robot: Robot) -> Arrays:
         "loop_holds": np.array(
             [HOLDS.get(m.joint.kind.name, (1.0, 1.0, 1.0)) for m in models], dtype=float
         ).reshape(n, 3),
-        "loop_mobility": np.repeat(_whole_mobility(robot), n, axis=-2) if n else np.zeros((0, 2)),
+        "loop_mobility": _loop_mobility(robot, models) if n else np.zeros((0, 2)),
     }
 
 
-def _whole_mobility(robot: Robot) -> np.ndarray:
-    """Of all that moves as one rigid body: 3 / trace(I) about its middle, 1 / M."""
+def _loop_mobility(robot: Robot, models: Sequence[LoopModel]) -> np.ndarray:
+    """Of each loop, (n, 2): 3 / trace(I) about its middle and 1 / M of all that hangs together by loops and
+    by joints, as one rigid body.
+    """
     tree = robot.tree
-    total = RigidInertia.zero()
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
-    moved = [Transform.identity()]
+    moved, first = [Transform.identity()], [0]  # of each body the first one of its part; the world's is 0
     for i in tree.outward():
         moved.append(X[i] @ moved[tree.parent[i]])  # type: ignore[operator]
-        total = total + tree.I[i].congruence(moved[i])
-    m = np.maximum(total.m, LEAST)
-    turn = total.Ibar.xx + total.Ibar.yy + total.Ibar.zz - 2.0 * total.h.dot(total.h) / m
-    return _stacked([[3.0 / np.maximum(turn, LEAST), 1.0 / m]])
+        first.append(first[tree.parent[i]] or i)
+    for model in models:
+        one, other = first[model.p], first[model.s]
+        if one and other:
+            first = [one if part == other else part for part in first]
+    total = {part: RigidInertia.zero() for part in first}
+    for i in tree.outward():
+        total[first[i]] = total[first[i]] + tree.I[i].congruence(moved[i])
+
+    def mobility(whole: RigidInertia) -> list[Any]:
+        m = np.maximum(whole.m, LEAST)
+        turn = whole.Ibar.xx + whole.Ibar.yy + whole.Ibar.zz - 2.0 * whole.h.dot(whole.h) / m
+        return [3.0 / np.maximum(turn, LEAST), 1.0 / m]
+
+    return _stacked([mobility(total[first[model.s] or first[model.p]]) for model in models])
 
 
 def _placement(X: Any) -> list[float]:

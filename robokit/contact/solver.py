@@ -76,8 +76,8 @@ FASTER = 0.1
 HARDER = 2.0**-7
 """Compliance of loops and prescribed joints over that of the iteration before, where it left too much."""
 
-HARDEST = 2.0**-14, 1.0
-"""The same over that of the first iteration at least; in single precision less of it adds only rounding."""
+HARDEST = 2.0**-14, 2.0**-7
+"""The same over that of the first iteration at least: in single precision it becomes less once."""
 
 LESS = 0.9
 """Of the square of the error, or of a direction, what a share has to leave no more than: at 1 two states

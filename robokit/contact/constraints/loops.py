@@ -13,10 +13,10 @@ is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations a
 
     u = E (V_b - V_a)     R = 1e-3 w     aim = -E (V_b - V_a) before + R lambda     set: all impulses
 
-w is the mobility of the whole robot as one body, and lambda the impulse of the last step, then that of the
-last iteration. So the mean velocity of the step is one that the loop allows, and the impulse does no work,
-also where loops repeat each other. What a step leaves open is projected away at its end, see closing. A loop
-stores nothing.
+w is the mobility of all that hangs together, as one body, and lambda the impulse of the last step, then that
+of the last iteration. So the mean velocity of the step is one that the loop allows, and the impulse does no
+work, also where loops repeat each other. What a step leaves open is projected away at its end, see closing. A
+loop stores nothing.
 
 Source: RBDA sections 8.2 and 8.3; R. T. Rockafellar (1976), proximal point iteration.
 Cost: O(loops), 600 operations each.
@@ -39,9 +39,10 @@ from robokit.spatial.control_flow import cond, for_range, in_precision
 from robokit.spatial.scalars import Scalar, cos, sin, sqrt, where
 from robokit.spatial.vectors import chosen
 
-SOFT = 1e-3, 1e-2
-"""Compliance over the mobility of all that moves, which loops have to hold at most, in double and in single
-precision: less adds only rounding where links are lighter."""
+SOFT = 1e-3, 1.0
+"""Compliance over the mobility of all that hangs together, which loops have to hold at most, in double and in
+single precision: less adds only rounding where links are lighter. Impulses have the rounding of velocities
+over it; in single precision that has to be less than what counts as rounding of the momentum (solver.py)."""
 
 
 def collect(x: Any) -> None:
