@@ -75,7 +75,7 @@ from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm import Function
-    from robokit.engine.loops.analysis import Usage
+    from robokit.engine.loops.interpret import Usage
 
 
 _log = logging.getLogger(__name__)
@@ -826,15 +826,12 @@ class LoopKernel:
         return Live(self.unlinked, self._written).reasons()
 
     def _usage(self, arguments: Mapping[str, Any]) -> Usage:
-        from robokit.engine.loops.analysis import Usage
+        from robokit.engine.loops.interpret import Usage
 
         sizes, arrays, rows = self._read(arguments, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
-        own = [
-            x.ravel() if a.role == "in" else x.ravel().copy()
-            for a, x in zip(self.arrays, arrays, strict=True)
-        ]
+        own = [x.ravel() for x in arrays]
         return Usage(self.unlinked, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
