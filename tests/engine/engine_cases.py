@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.memory import address
-from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import CALL, CONST, OPERATIONS, RESULT
 from robokit.spatial.control_flow import call, cond
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
@@ -29,47 +27,6 @@ def guard(condition: Any, function: Callable[[], Any], *fallbacks: Any) -> list[
 def called_often(function: Callable[..., Any], *arguments: Any) -> list[Any]:
     """A function that is recorded once, however often it is taken, where a test sets blocks.LONG to 0."""
     return list(call(function, *arguments))
-
-
-def evaluate(program: Program, *arguments: Sequence[float]) -> list[list[float]]:
-    """What a program computes, in plain Python: the oracle that compiled code is compared with.
-
-    ``arguments``: one sequence of floats for each input.
-    """
-    value: dict[int, Any] = {}
-    nodes = program.nodes
-
-    def get(number: int) -> Any:
-        if number not in value:  # inputs and constants are not in the order
-            node = nodes[number]
-            value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
-        return value[number]
-
-    def known(result: int | float) -> Any:
-        unread = type(result) is int and result not in value and nodes[result][0] > CONST
-        return math.nan if unread else get(result) if type(result) is int else result
-
-    order, bodies = program.lines()
-    results: dict[int, list[Any]] = {}
-
-    def run(order: Sequence[int]) -> None:
-        for number in order:
-            opcode, *operands = nodes[number]
-            if opcode == CALL:
-                block, results[number] = program.blocks[int(get(operands[0]))], []
-                count = len(block.parameters)
-                for lane in range(block.lanes):
-                    column = operands[1 + lane * count : 1 + (lane + 1) * count]
-                    value.update(zip(block.parameters, map(get, column), strict=True))
-                    run(bodies[int(get(operands[0]))])
-                    results[number] += [known(r) for r in block.results]
-            elif opcode == RESULT:
-                value[number] = results[operands[0]][int(get(operands[1]))]
-            else:
-                value[number] = OPERATIONS[opcode].value(*map(get, operands))
-
-    run(order)
-    return [[get(r) if type(r) is int else float(r) for r in row] for row in program.results]
 
 
 _BINARY = [operator.add, operator.sub, operator.mul, maximum, minimum]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from c_compiler import caller, compiled
-from engine_cases import chain, evaluate, follow, guard
+from engine_cases import chain, follow, guard
 
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.loops import c_source
@@ -48,7 +48,7 @@ def test_every_operation_is_exact(monkeypatch, tmp_path, size):
     with np.errstate(all="ignore"):
         for x in ([a, b, c] for a in some for b in some for c in some):
             y, z = call([x], [(len(program.results[0]),), ()])
-            expected = evaluate(program, x)
+            expected = program.evaluate(x)
             np.testing.assert_array_equal(y, expected[0], err_msg=str(x))
             np.testing.assert_array_equal(z, expected[1][0])
 
@@ -61,7 +61,7 @@ def test_single_precision_calls_the_functions_of_single_precision(monkeypatch, t
     y, z = caller(compiled(tmp_path, [source], "-Wdouble-promotion"), "f", "float32")(
         [[0.7, -1.25, 0.5]], [(len(program.results[0]),), ()]
     )
-    expected = evaluate(program, [0.7, -1.25, 0.5])
+    expected = program.evaluate([0.7, -1.25, 0.5])
     finite = np.abs(expected[0]) < 1e30
     np.testing.assert_allclose(y[finite], np.array(expected[0])[finite], rtol=1e-5, atol=1e-6)
     assert z == -1.25
@@ -80,7 +80,7 @@ def test_what_crosses_a_cut_arrives(monkeypatch, tmp_path):
     call = caller(compiled(tmp_path, [source]), "f")
     for _ in range(20):
         q, v = rng.standard_normal((2, 9))
-        for got, expected in zip(call([q, v], [s for _, s in outputs]), evaluate(program, q, v), strict=True):
+        for got, expected in zip(call([q, v], [s for _, s in outputs]), program.evaluate(q, v), strict=True):
             np.testing.assert_array_equal(np.ravel(got), expected)
 
 

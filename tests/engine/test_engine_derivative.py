@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from engine_cases import evaluate, follow, guard, recipes
+from engine_cases import follow, guard, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,7 +110,7 @@ def test_what_the_text_computes_is_recorded_once():
     assert program.counts["sincos"] == N
     assert program.counts["mul"] == 6  # s0 s1, c_k times the others
     assert math.isclose(
-        evaluate(program, [0.1, 0.2, 0.3])[0][0], math.cos(0.1) * math.sin(0.2) * math.sin(0.3)
+        program.evaluate([0.1, 0.2, 0.3])[0][0], math.cos(0.1) * math.sin(0.2) * math.sin(0.3)
     )
 
 

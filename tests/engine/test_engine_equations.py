@@ -6,7 +6,7 @@ import fifty_digits
 import mpmath as mp
 import numpy as np
 import pytest
-from engine_cases import evaluate, guard
+from engine_cases import guard
 
 import robokit as rk
 from robokit.dynamics.build import kernel as kernel_of
@@ -236,7 +236,7 @@ def test_a_function_that_is_called():
     )  # fmt: skip
     a, rates = [4.0, 9.0, 3.25], [0.3, 0.3 * 2.25 - 0.7 * 4.0, -0.7]
     expected = [r / (2.0 * np.sqrt(x)) for x, r in zip(a, rates, strict=True)]
-    assert evaluate(recorded, x, d)[0] == pytest.approx(expected, rel=1e-14)
+    assert recorded.evaluate(x, d)[0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_an_equation_in_a_called_function_one_of_whose_numbers_never_changes():
@@ -256,7 +256,7 @@ def test_an_equation_in_a_called_function_one_of_whose_numbers_never_changes():
     a, da, ea = 9.0, 0.3 * 2.25 - 0.7 * 4.0, 0.2 * 2.25 + 0.5 * 4.0
     mixed = 0.3 * 0.5 - 0.7 * 0.2
     expected = [0.0, -0.3 * 0.2 / 32.0, 0.0, mixed / (2.0 * 3.0) - da * ea / (4.0 * a**1.5)]
-    assert evaluate(recorded, x, d, e)[0] == pytest.approx(expected, rel=1e-13)
+    assert recorded.evaluate(x, d, e)[0] == pytest.approx(expected, rel=1e-13)
 
 
 def test_where_the_matrix_is_singular_the_derivative_is_not_finite():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_cases import evaluate, follow, guard, recipes
+from engine_cases import follow, guard, recipes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,7 +117,7 @@ def test_a_guard_is_a_choice_in_every_way_to_run_it(function, dtype):
         np.testing.assert_allclose(kernel.python(x), expected, rtol=tolerance)
         np.testing.assert_allclose(kernel(x[5]), expected[5], rtol=tolerance)
         np.testing.assert_allclose(kernel.python(x[5]), expected[5], rtol=tolerance)
-        np.testing.assert_allclose(evaluate(kernel.program(), x[5]), expected[5:6], rtol=tolerance)
+        np.testing.assert_allclose(kernel.program().evaluate(x[5]), expected[5:6], rtol=tolerance)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -189,7 +189,7 @@ def test_blocks_over_several_chunks_are_skipped_in_each():
     kernel = Kernel("guarded", *ONE, function)
     for kind in KINDS:
         x = rows(kind, 21)
-        expected = np.array([evaluate(program, row)[0] for row in x])
+        expected = np.array([program.evaluate(row)[0] for row in x])
         np.testing.assert_allclose(kernel.batch(x), expected, rtol=1e-12)
         np.testing.assert_allclose(kernel(x[10]), expected[10], rtol=1e-12)
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from engine_cases import chain, evaluate, follow, recipes, states
+from engine_cases import chain, follow, recipes, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +44,7 @@ def test_any_expression_is_the_same_on_one_lane_many_lanes_and_in_python(recipe,
     graph = trace(program, [("x", 3)], [("y", (size,))])
     for k in range(rows):
         exact = follow(recipe, x[k].tolist())
-        np.testing.assert_allclose(evaluate(graph, x[k])[0], exact, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(graph.evaluate(x[k])[0], exact, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(kernel(x[k]), exact, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(batch[k], exact, rtol=1e-12, atol=1e-13)
 

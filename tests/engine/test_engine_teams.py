@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_cases import evaluate
 
 import robokit as rk
 from robokit.dynamics.build import kernel
@@ -27,7 +26,7 @@ def test_expanded_computes_the_same(program: Program) -> None:
     flat, marked = expanded(program, fused_products(program)[0])
     assert not flat.blocks and not any(flat.nodes[n][0] in (CALL, RESULT) for n in flat.order)
     given = [np.random.default_rng(3).uniform(-1, 1, size).tolist() for _, size in program.inputs]
-    assert evaluate(flat, *given) == evaluate(program, *given)
+    assert flat.evaluate(*given) == program.evaluate(*given)
     assert len(marked) > 1000 and all(flat.nodes[n][0] == MUL for n in marked)
 
 

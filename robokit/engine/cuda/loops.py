@@ -30,8 +30,8 @@ from robokit.engine.cuda.loop_code import (
 )
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, number
-from robokit.engine.loops.record import INTEGER, failure
-from robokit.engine.trace.ops import INTRINSICS
+from robokit.engine.loops.record import failure
+from robokit.engine.trace.ops import INTEGER, INTRINSICS
 from robokit.errors import ShapeError
 
 if TYPE_CHECKING:

@@ -11,36 +11,16 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from robokit.dataclass_tools import frozen
-from robokit.engine.loops.record import (
-    CALL,
-    CHECK,
-    COND,
-    FOR,
-    LOAD,
-    PARAMETER,
-    STORE,
-    VALUE,
-    VMAP,
-    WHILE,
-    WHOLE_EQ,
-    WHOLE_LE,
-    WHOLE_LT,
-    ZEROS,
-    Function,
-    LoopGraph,
-    Region,
-    calls,
-    operands,
-    told,
-)
+from robokit.engine.loops.record import Function, LoopGraph, Region, calls, operands, told
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node
 
 
 def inner(graph: LoopGraph, node: Node) -> list[Region]:
     """The regions that a control operation runs."""
-    if node[0] in (FOR, WHILE):
+    if node[0] in (ops.FOR, ops.WHILE):
         return [graph.regions[node[1]]]
-    return [graph.regions[k] for k in node[2:4]] if node[0] == COND else []
+    return [graph.regions[k] for k in node[2:4]] if node[0] == ops.COND else []
 
 
 def outcome(node: Node) -> int | None:
@@ -48,20 +28,20 @@ def outcome(node: Node) -> int | None:
     return _SELF[node[0]] if node[0] in _SELF and node[1] == node[2] else None
 
 
-_SELF = {WHOLE_LT: 0, WHOLE_LE: 1, WHOLE_EQ: 1}
+_SELF = {ops.WHOLE_LT: 0, ops.WHOLE_LE: 1, ops.WHOLE_EQ: 1}
 
 
 def starts(node: Node) -> tuple[int, ...]:
     """What a loop carries into its first turn."""
-    return node[3:] if node[0] == FOR else node[2:]
+    return node[3:] if node[0] == ops.FOR else node[2:]
 
 
 def loop_parameters(node: Node, region: Region) -> list[int]:
     """The parameters of a loop's region that stand for what it carries."""
-    return region.parameters[1:] if node[0] == FOR else region.parameters
+    return region.parameters[1:] if node[0] == ops.FOR else region.parameters
 
 
-CALLS = (CALL, VMAP)
+CALLS = (ops.APPLY, ops.VMAP)
 
 
 class Live:
@@ -115,7 +95,7 @@ class Live:
             self._own[self.function[n]].append(n)
         self.functions: list[int] = []
         self._order(0)
-        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (CHECK, ZEROS))
+        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (ops.CHECK, ops.ZEROS))
         self.failures = {
             n: k for k, n in enumerate((n for n in ending if self.function[n] in self.functions), 1)
         }
@@ -143,7 +123,7 @@ class Live:
         for n in self.failures:
             node, line = self.graph.nodes[n], told("", self.graph.lines[n]).strip()
             what = "the workspace is too small for zeros, or a size is below 0"
-            if node[0] == CHECK:
+            if node[0] == ops.CHECK:
                 what = f"{node[2]}: {node[3]}"
             found.append(f"{what}{' ' * bool(line)}{line}")
         return found
@@ -206,17 +186,17 @@ class Live:
             self.function[n] = function
             if around is not None:
                 self._around[n] = around
-            if node[0] == STORE:
+            if node[0] == ops.STORE:
                 self._stores[node[1]].append(n)
-            if node[0] == ZEROS:
+            if node[0] == ops.ZEROS:
                 self._zeros[node[1]] = n
-            if node[0] == CHECK:
+            if node[0] == ops.CHECK:
                 self._checks.append(n)
             if node[0] in CALLS:
                 self._calls[node[1]].append(n)
             for each in inner(graph, node):
                 self.control[each.number] = n
-                if node[0] != COND:
+                if node[0] != ops.COND:
                     self._parameter |= {p: (n, k) for k, p in enumerate(loop_parameters(node, each))}
                 self._look(each, n, function)
 
@@ -252,22 +232,22 @@ class Live:
             work.append(self._around[n])
         if n in self._parameter:
             self._leave(*self._parameter[n], self.function[n])
-        if node[0] == VALUE:
+        if node[0] == ops.VALUE:
             self.values[node[1]].append(n)
             work.append(node[1])
             self._leave(node[1], node[2], 0)
-        elif node[0] == FOR:
+        elif node[0] == ops.FOR:
             work.append(node[2])
-        elif node[0] == WHILE:
+        elif node[0] == ops.WHILE:
             work.append(graph.regions[node[1]].test)
         elif node[0] in CALLS:
             work += [x for column in self.arguments(n) for x in column]
         elif outcome(node) is None:
             work += operands(node)
-            if node[0] == LOAD:
+            if node[0] == ops.LOAD:
                 self._array(node[1])
             own = self.graph.functions[self.function[n]].arrays
-            if node[0] == CHECK or (node[0] == STORE and node[1] in own):
+            if node[0] == ops.CHECK or (node[0] == ops.STORE and node[1] in own):
                 self._effect(self.function[n])
 
     def _leave(self, control: int, position: int, function: int) -> None:
@@ -293,7 +273,7 @@ class Live:
         else:
             for region in inner(self.graph, node):
                 self._work.append(region.results[position])
-                if node[0] != COND:
+                if node[0] != ops.COND:
                     self._work += [starts(node)[position], loop_parameters(node, region)[position]]
 
 
@@ -366,34 +346,34 @@ class Varying:
         for number in region.nodes:
             node = self.graph.nodes[number]
             opcode = node[0]
-            if opcode in (FOR, WHILE):
+            if opcode in (ops.FOR, ops.WHILE):
                 self._loop(node, number)
-            elif opcode == COND:
+            elif opcode == ops.COND:
                 branches = [self.graph.regions[k] for k in node[2:]]
                 for branch in branches:
                     self._look(branch)
                 for k, pair in enumerate(zip(*(branch.results for branch in branches), strict=True)):
                     if node[1] in found or not found.isdisjoint(pair):
                         self.left.add((number, k))
-            elif opcode in (CALL, VMAP):
+            elif opcode in (ops.APPLY, ops.VMAP):
                 results: list[bool] = []
                 for values in calls(self.graph, node):
                     results += self.uniformity.of(self.called(node, values)).results
                 self.left.update((number, k) for k, differs in enumerate(results) if differs)
-            elif opcode == VALUE:
+            elif opcode == ops.VALUE:
                 if node[1:3] in self.left:
                     found.add(number)
-            elif opcode == ZEROS:
+            elif opcode == ops.ZEROS:
                 self.own.add(node[1])
-            elif opcode == PARAMETER:
+            elif opcode == ops.GIVEN:
                 continue
-            elif (opcode == LOAD and node[1] in self.own) or not found.isdisjoint(operands(node)):
+            elif (opcode == ops.LOAD and node[1] in self.own) or not found.isdisjoint(operands(node)):
                 found.add(number)
 
     def _loop(self, node: Node, number: int) -> None:
         region, found = self.graph.regions[node[1]], self.nodes
         self._look(region)
-        stops = node[2] if node[0] == FOR else region.test
+        stops = node[2] if node[0] == ops.FOR else region.test
         carried = zip(starts(node), loop_parameters(node, region), region.results, strict=True)
         for k, (start, parameter, result) in enumerate(carried):
             if stops in found or not found.isdisjoint((start, result)):

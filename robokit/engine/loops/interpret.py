@@ -12,55 +12,24 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.loops.analysis import CALLS, Live, loop_parameters, outcome, starts
-from robokit.engine.loops.record import (
-    CHECK,
-    COND,
-    ERRORS,
-    FLOOR,
-    FLOOR_DIVIDE,
-    FOR,
-    INTEGER,
-    LOAD,
-    PARAMETER,
-    STORE,
-    TO_REAL,
-    VALUE,
-    VMAP,
-    WHILE,
-    WHOLE,
-    WHOLE_OPERATIONS,
-    WHOLE_SELECT,
-    ZEROS,
-    LoopGraph,
-    Region,
-    interpreting,
-    operands,
-    told,
-)
+from robokit.engine.loops.record import ERRORS, LoopGraph, Region, interpreting, operands, told
 from robokit.engine.passes.replay import INTERPRET
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node
-from robokit.engine.trace.ops import ADD, CONST, COUNTS, MUL, OPERATIONS, SUB, counted
 from robokit.spatial import control_flow, scalars
 
-_WHOLE = {opcode: each.value for opcode, each in WHOLE_OPERATIONS.items()}
-
 _ON_SCALARS: dict[int, Callable[..., Any]] = INTERPRET | {
-    MUL: operator.mul,
-    ADD: operator.add,
-    SUB: operator.sub,
-    **_WHOLE,
-    WHOLE_SELECT: scalars.where,
-    FLOOR_DIVIDE: operator.floordiv,
-    FLOOR: control_flow.whole,
-    TO_REAL: lambda k: 1.0 * k,
+    ops.MUL: operator.mul,
+    ops.ADD: operator.add,
+    ops.SUB: operator.sub,
+    **{each.number: each.value for each in ops.OPERATIONS if each.whole},
+    ops.WHOLE_SELECT: scalars.where,
+    ops.FLOOR_DIVIDE: operator.floordiv,
+    ops.TO_WHOLE: control_flow.whole,
+    ops.TO_REAL: lambda k: 1.0 * k,
 }
 
-_ON_NUMBERS: dict[int, Callable[..., Any]] = {
-    **{each.number: each.value for each in OPERATIONS},
-    **_WHOLE,
-    FLOOR: lambda a: math.floor(a) if math.isfinite(a) else 0,
-    FLOOR_DIVIDE: lambda a, b: a // b if b else 0,  # a quotient may stand before its check
-}
+_ON_NUMBERS: dict[int, Callable[..., Any]] = {each.number: each.value for each in ops.OPERATIONS}
 
 
 def interpret(graph: LoopGraph, arrays: Sequence[Any]) -> None:
@@ -101,21 +70,21 @@ class _Interpreter:
                 continue
             if n in self.graph.solutions:
                 self._solution(n)
-            elif opcode in (CONST, WHOLE):
+            elif opcode in (ops.CONST, ops.WHOLE):
                 self.value[n] = node[1] if len(node) == 2 else control_flow.in_precision(*node[1:])
-            elif opcode == LOAD:
+            elif opcode == ops.LOAD:
                 self.value[n] = self.array[node[1]][self.value[node[2]]]
-            elif opcode == STORE:
+            elif opcode == ops.STORE:
                 self.array[node[1]][self.value[node[2]]] = self.value[node[3]]
-            elif opcode == ZEROS:
+            elif opcode == ops.ZEROS:
                 self.array[node[1]] = self.zeros(self.graph.arrays[node[1]].kind, self._of(node[2:]))
-            elif opcode == CHECK:
+            elif opcode == ops.CHECK:
                 self.check(n)
-            elif opcode in (FOR, WHILE, COND, *CALLS):
+            elif opcode in (ops.FOR, ops.WHILE, ops.COND, *CALLS):
                 self.value[n] = self._control(node)
-            elif opcode == VALUE:
+            elif opcode == ops.VALUE:
                 self.value[n] = self.value[node[1]][node[2]]
-            elif opcode != PARAMETER:
+            elif opcode != ops.GIVEN:
                 self.value[n] = self.operation(node)
 
     def nodes(self, region: Region, part: slice) -> Sequence[int]:
@@ -154,12 +123,12 @@ class _Interpreter:
 
     def _control(self, node: Node) -> tuple[Any, ...]:
         """The values that a control operation leaves."""
-        if node[0] in (FOR, WHILE):
+        if node[0] in (ops.FOR, ops.WHILE):
             found = self.loop(node, self.graph.regions[node[1]])
-        elif node[0] == COND:
+        elif node[0] == ops.COND:
             then, otherwise = (self._branch(self.graph.regions[k]) for k in node[2:4])
             found = control_flow.cond(self.value[node[1]], then, otherwise)
-        elif node[0] == VMAP:
+        elif node[0] == ops.VMAP:
             found = self._columns(node)
         else:
             arrays = [self.array[k] for k in node[2]]
@@ -192,7 +161,7 @@ class _Interpreter:
             return self.value[region.test]
 
         start = self._of(starts(node))
-        if node[0] == FOR:
+        if node[0] == ops.FOR:
             return control_flow.for_range(self.value[node[2]], body, start)  # type: ignore[no-any-return]
         return control_flow.while_loop(test, body, start)  # type: ignore[no-any-return]
 
@@ -218,11 +187,9 @@ class _Interpreter:
 
 # -- Counting: what a kernel does for given arguments -----------------------------------------------------
 
-NAMES = (*COUNTS, "load", "store", "whole")
+NAMES = (*ops.COUNTS, "load", "store", "whole")
 """What operations count as: of numbers as elsewhere; "whole" are those on whole numbers, also comparisons,
 choices and what makes them real numbers. The turns of loops are not counted."""
-
-_WHOLE_ONES = {*WHOLE_OPERATIONS, FLOOR, FLOOR_DIVIDE}
 
 
 class Usage(_Interpreter):
@@ -249,7 +216,8 @@ class Usage(_Interpreter):
     ) -> None:
         super().__init__(graph, [x.tolist() for x in arrays])
         kernel, needed = graph.functions[0], Live(graph, written)
-        controls = [n for n in needed.nodes if graph.nodes[n][0] in (FOR, WHILE, COND, ZEROS, *CALLS)]
+        deciding = (ops.FOR, ops.WHILE, ops.COND, ops.ZEROS, *CALLS)
+        controls = [n for n in needed.nodes if graph.nodes[n][0] in deciding]
         self.live = Live(graph, [], controls)
         self.value = defaultdict(lambda: None, zip(kernel.region.parameters, sizes, strict=True))
         self.array = defaultdict(lambda: None, self.array)
@@ -290,24 +258,24 @@ class Usage(_Interpreter):
     def zeros(self, kind: str, sizes: Sequence[int]) -> list[float] | list[int]:
         """An array of zeros, counted."""
         length = math.prod(sizes)
-        self.used[kind] += length + (length % 2 if kind == INTEGER else 0)
+        self.used[kind] += length + (length % 2 if kind == ops.INTEGER else 0)
         self.most |= self.used
-        return [0] * length if kind == INTEGER else [0.0] * length
+        return [0] * length if kind == ops.INTEGER else [0.0] * length
 
     def loop(self, node: Node, region: Region) -> Sequence[Any]:
         """What a loop leaves; here values may be None, which the words of control_flow do not carry."""
         carried, used = self._of(starts(node)), self.used
-        if node[0] == FOR and not self.live.of(region):
+        if node[0] == ops.FOR and not self.live.of(region):
             self.times[region.number, False] += max(0, self.value[node[2]])
             return self._of(region.results)
         for k in itertools.count():
             self.value |= zip(loop_parameters(node, region), carried, strict=True)
             self.used = Counter(used)
-            if node[0] == WHILE:
+            if node[0] == ops.WHILE:
                 self.region(region, slice(0, region.tested))
             else:
                 self.value[region.parameters[0]] = k
-            if not (self.value[region.test] if node[0] == WHILE else k < self.value[node[2]]):
+            if not (self.value[region.test] if node[0] == ops.WHILE else k < self.value[node[2]]):
                 break
             self.region(region, slice(region.tested, None))
             carried = self._of(region.results)
@@ -320,7 +288,7 @@ def _usage(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[
     part = slice(0, region.tested) if is_test else slice(region.tested, None)
     nodes = [graph.nodes[n] for n in live.of(region, part) if outcome(graph.nodes[n]) is None]
     opcodes = Counter(node[0] for node in nodes)
-    own = [node[:2] for node in nodes if CONST < node[0] < len(OPERATIONS)]
-    found = counted(*np.array(own, int).reshape(-1, 2).T)
-    whole = sum(count for opcode, count in opcodes.items() if opcode in _WHOLE_ONES)
-    return found | {"load": opcodes[LOAD], "store": opcodes[STORE], "whole": whole}
+    own = [node[:2] for node in nodes if ops.CONST < node[0] < len(ops.OPERATIONS)]
+    found = ops.counted(*np.array(own, int).reshape(-1, 2).T)
+    whole = sum(opcodes[each.number] for each in ops.OPERATIONS if each.whole)
+    return found | {"load": opcodes[ops.LOAD], "store": opcodes[ops.STORE], "whole": whole}

@@ -56,20 +56,12 @@ from robokit.engine.loops.environment import (
     record_call,
     record_opened,
 )
-from robokit.engine.loops.record import (
-    INTEGER,
-    LINK,
-    REAL,
-    Array,
-    LoopGraph,
-    Recorder,
-    failure,
-    recording,
-)
+from robokit.engine.loops.record import Array, LoopGraph, Recorder, failure, recording
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.ops import INTEGER, LINK, REAL
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 

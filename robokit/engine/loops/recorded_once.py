@@ -22,22 +22,12 @@ from robokit.dataclass_tools import Spare, cached_attribute
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.interpret import interpret
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import (
-    CALL,
-    LOAD,
-    VMAP,
-    WHOLE,
-    Array,
-    Escaped,
-    LoopGraph,
-    Recorder,
-    Solved,
-)
+from robokit.engine.loops.record import Array, Escaped, LoopGraph, Recorder, Solved
 from robokit.engine.passes.derivative import Inputs, Outputs
 from robokit.engine.passes.replay import replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import NODE_BUDGET, Program, TraceTooLarge
-from robokit.engine.trace.ops import ADD, SELECT
 from robokit.engine.trace.record import RunTimeLoop, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.errors import FunctionError
@@ -62,8 +52,9 @@ class RecordedOnce:
             graph = self.loops
             sizes = [size for _, size in sizes_of(self.outputs)]
             own = graph.functions[0].arrays
-            moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
-            moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
+            nodes = graph.nodes
+            moving = {node[1] for node in nodes if node[0] == ops.LOAD and nodes[node[2]][0] != ops.WHOLE}
+            moving |= {number for node in nodes if node[0] in (ops.APPLY, ops.VMAP) for number in node[2]}
             rows = [
                 _memory(row) if number in moving else row for number, row in zip(own, arguments, strict=False)
             ]
@@ -142,7 +133,7 @@ class _Recorder(Recorder):
         always = graph.node(True)
         numbers = [graph.node(1.0 * x) for x in arguments]
         # Nodes of their own: a choice between a number and itself.
-        made = [graph.effect((SELECT, always, number, number)) for number in numbers]
+        made = [graph.effect((ops.SELECT, always, number, number)) for number in numbers]
         graph.solutions[made[0]] = Solved(region, numbers, made)
         return control_flow.shaped(unknown, [graph.wrapped(number) for number in made])
 
@@ -196,7 +187,7 @@ def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
             raise ValueError(f"the function returned {len(row)} scalars, declared are {len(array)}")
         for k, x in enumerate(row):
             if isinstance(x, Scalar):
-                x = Scalar(x.graph, x.graph.add((ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
+                x = Scalar(x.graph, x.graph.add((ops.ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
             array[k] = x
 
 

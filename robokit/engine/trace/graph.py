@@ -356,3 +356,43 @@ class Program:
     def sparsity(self) -> list[list[bool]]:
         """For each output, which of its scalars can be other than 0."""
         return [[not (type(r) is float and r == 0.0) for r in row] for row in self.results]
+
+    def evaluate(self, *arguments: Sequence[float]) -> list[list[float]]:
+        """Run the graph in plain Python: the oracle that compiled code is compared with.
+
+        ``arguments``: one sequence of floats per input.
+        """
+        value: dict[int, Any] = {}
+        nodes = self.nodes
+
+        def get(number: int) -> Any:
+            if number not in value:  # inputs and constants are not in the order
+                node = nodes[number]
+                value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
+            return value[number]
+
+        def known(result: int | float) -> Any:
+            unread = type(result) is int and result not in value and nodes[result][0] > CONST
+            return math.nan if unread else get(result) if type(result) is int else result
+
+        order, bodies = self.lines()
+        results: dict[int, list[Any]] = {}
+
+        def run(order: Sequence[int]) -> None:
+            for number in order:
+                opcode, *operands = nodes[number]
+                if opcode == CALL:
+                    block, results[number] = self.blocks[int(get(operands[0]))], []
+                    count = len(block.parameters)
+                    for lane in range(block.lanes):
+                        column = operands[1 + lane * count : 1 + (lane + 1) * count]
+                        value.update(zip(block.parameters, map(get, column), strict=True))
+                        run(bodies[int(get(operands[0]))])
+                        results[number] += [known(r) for r in block.results]
+                elif opcode == RESULT:
+                    value[number] = results[operands[0]][int(get(operands[1]))]
+                else:
+                    value[number] = OPERATIONS[opcode].value(*map(get, operands))
+
+        run(order)
+        return [[get(r) if type(r) is int else float(r) for r in row] for row in self.results]
