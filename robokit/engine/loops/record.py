@@ -48,7 +48,7 @@ import numpy as np
 from robokit import dataclass_tools
 from robokit.engine.trace import ops, scalar
 from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
+from robokit.engine.trace.scalar import Number, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
@@ -500,11 +500,10 @@ def told(what: str, line: tuple[CodeType, int] | None) -> str:
     return f"\n  {what} at {os.path.basename(name)}:{number}: {linecache.getline(name, number).strip()}"
 
 
-class Integer:
+class Integer(Number):
     """A whole number that is known only when the kernel runs: an index, a count."""
 
     __slots__ = ("graph", "number")
-    __array_ufunc__ = scalar.of_numpy
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, graph: LoopGraph, number: int) -> None:
@@ -565,12 +564,6 @@ class Integer:
             return other // self.real()
         return _floor_divided(self.graph, other, self)
 
-    def __mod__(self, other: Any) -> Any:
-        return self - other * (self // other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return other - self * (other // self)
-
     def __pow__(self, power: Any) -> Any:
         if not isinstance(power, int):
             return self.real() ** power
@@ -599,9 +592,6 @@ class Integer:
     def __neg__(self) -> Any:
         return 0 - self
 
-    def __pos__(self) -> Integer:
-        return self
-
     def __abs__(self) -> Any:
         return _where(self < 0, -self, self)
 
@@ -629,9 +619,6 @@ class Integer:
 
     def __ne__(self, other: object) -> Any:
         return ~(self == other)
-
-    def __bool__(self) -> bool:
-        raise TypeError(NO_BRANCH)
 
     def __index__(self) -> int:
         raise TypeError(
@@ -803,8 +790,6 @@ scalar.FUNCTIONS.where = _where
 scalar.DEFERS.add(Integer)
 _OF_INTEGERS = {name: _of_reals(getattr(scalar.FUNCTIONS, name)) for name in ("sin", "cos", "sqrt", "atan2")}
 register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "floor": lambda x: x}))
-for _name, _method in scalar.METHODS.items():
-    setattr(Integer, _name, _method)
 
 
 # -- The recorder ----------------------------------------------------------------------------------------

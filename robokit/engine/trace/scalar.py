@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -106,12 +106,52 @@ DEFERS: set[type] = {ndarray}  # types that know themselves what to do with a sc
 _new = object.__new__  # without ``__init__``, which takes as long as all else that an operation needs
 
 
-class Scalar:
+class Number:
+    """What follows for a number of a recording from how it is added, multiplied and divided."""
+
+    __slots__ = ()
+    __array_ufunc__ = of_numpy
+    __hash__ = None  # type: ignore[assignment]  # == records a comparison, so no hash can agree with it
+
+    # Types that know themselves what to do with such a number: as its power, and as what it is divided by.
+    leaves_powers: Collection[type] = ()
+    leaves_division: Collection[type] = ()
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __pow__(self, power: Any) -> Any:
+        return NotImplemented if power.__class__ in self.leaves_powers else elementary.power(self, power)
+
+    def __rpow__(self, base: Any) -> Any:
+        return elementary.power(base, self)
+
+    def __floordiv__(self: Any, other: Any) -> Any:
+        return NotImplemented if other.__class__ in self.leaves_division else scalars.floor(self / other)
+
+    def __rfloordiv__(self: Any, other: Any) -> Any:
+        return scalars.floor(other / self)
+
+    def __mod__(self: Any, other: Any) -> Any:
+        return NotImplemented if other.__class__ in self.leaves_division else self - other * (self // other)
+
+    def __rmod__(self: Any, other: Any) -> Any:
+        return other - self * (other // self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(NO_BRANCH)
+
+
+for _name, _method in METHODS.items():
+    setattr(Number, _name, _method)
+
+
+class Scalar(Number):
     """A number that is known only when the kernel runs: a graph and a signed reference into it."""
 
     __slots__ = ("graph", "ref")
-    __array_ufunc__ = of_numpy
-    __hash__ = None  # type: ignore[assignment]  # == records a comparison, so no hash can agree with it
+    __hash__ = None  # type: ignore[assignment]
+    leaves_powers = leaves_division = DEFERS
 
     def __init__(self, graph: Graph, ref: int) -> None:
         self.graph, self.ref = graph, ref
@@ -193,29 +233,8 @@ class Scalar:
         found.graph, found.ref = self.graph, -self.ref
         return found
 
-    def __pos__(self) -> Scalar:
-        return self
-
     def __abs__(self) -> Scalar:
         return _function(ops.ABS, self)
-
-    def __pow__(self, power: Any) -> Any:
-        return NotImplemented if power.__class__ in DEFERS else elementary.power(self, power)
-
-    def __rpow__(self, base: Any) -> Any:
-        return elementary.power(base, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ in DEFERS else _rounded_down(self / other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _rounded_down(other / self)
-
-    def __mod__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ in DEFERS else self - other * (self // other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return other - self * (other // self)
 
     def __floor__(self) -> Scalar:
         return floor(self)
@@ -237,9 +256,6 @@ class Scalar:
 
     def __ne__(self, other: object) -> Truth:  # type: ignore[override]
         return NotImplemented if other.__class__ in DEFERS else ~_compare(ops.EQ, self, other)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(NO_BRANCH)
 
     def __float__(self) -> NoReturn:
         raise TypeError(
@@ -405,10 +421,6 @@ def floor(x: Scalar) -> Scalar:
     return _function(ops.FLOOR, x)
 
 
-def _rounded_down(x: Any) -> Any:
-    return floor(x) if type(x) is Scalar else float(math.floor(x))
-
-
 FUNCTIONS = SimpleNamespace(
     sin=sin,
     cos=cos,
@@ -420,6 +432,3 @@ FUNCTIONS = SimpleNamespace(
 
 for _type in (Scalar, Truth):
     register(_type, FUNCTIONS)
-
-for _name, _method in METHODS.items():
-    setattr(Scalar, _name, _method)
