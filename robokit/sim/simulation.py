@@ -1061,7 +1061,7 @@ class Simulation:
     def _last_step(self, what: str) -> Notes:
         """Notes of the last step."""
         if self._many is not None:
-            raise RobokitError(f"{what}: only the simulation of one robot has it; a batch has q, v and failed")
+            raise RobokitError(f"{what}: only a simulation of one robot has it; a batch has q, v and failed")
         found = self._run.last_step()
         if found is None:
             raise RobokitError(f"{what}: of the last step, and none was taken yet")
