@@ -48,7 +48,7 @@ import numpy as np
 from robokit import dataclass_tools
 from robokit.engine.trace import ops, scalar
 from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.scalar import Number, Scalar, Truth
+from robokit.engine.trace.scalar import KEPT, Number, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
@@ -412,7 +412,7 @@ class LoopGraph(Graph):
         """The node that holds a value as it is."""
         if isinstance(x, (Scalar, Integer, Truth)):
             if x.graph is not self:
-                raise Escaped(self.escaped(getattr(x.graph, "lines", {0: None})[0]))
+                raise Escaped(f"{KEPT}{told('used', users_line())}")
             return self.here(self.plain(x.ref) if isinstance(x, Scalar) else x.number)
         if isinstance(x, (bool, np.bool_)):
             zero = self.add((ops.WHOLE, 0))
