@@ -178,19 +178,10 @@ class Known:
             known = array in self.contents and index is not None
             return int(self.contents[array][index]) if known else None  # type: ignore[index]
         if opcode in COMPARISONS:
-            sides = [self.choices(k) for k in node[1:]]
-            found = {_FOLD[opcode](a, b) for a in sides[0] or () for b in sides[1] or ()}
+            sides, compared = [self.choices(k) for k in node[1:]], ops.OPERATIONS[opcode].value
+            found = {compared(a, b) for a in sides[0] or () for b in sides[1] or ()}
             return found.pop() if len(found) == 1 else None
-        if opcode in _FOLD:
-            arguments = [self.value(k) for k in node[1:]]
-            return None if None in arguments else _FOLD[opcode](*arguments)
-        if opcode in (ops.AND, ops.OR):
-            arguments = [self.value(k) for k in node[1:]]
-            decides = opcode == ops.OR
-            if decides in arguments:
-                return decides
-            return None if None in arguments else not decides
-        return None
+        return ops.folded(node, self.value)
 
     def choices(self, number: int) -> frozenset[int] | None:
         """What a whole number may be, if these are few: one of an array, whatever the index is."""
@@ -219,13 +210,6 @@ class Known:
 
 
 COMPARISONS = (ops.WHOLE_LT, ops.WHOLE_LE, ops.WHOLE_EQ)
-
-_FOLD = {
-    each.number: each.value
-    for each in ops.OPERATIONS
-    if each.number == ops.NOT or (each.whole and each.llvm and each.kind != ops.REAL)
-}
-"""Operations whose value is known where their operands are."""
 
 _NOT_AT_ONCE = (
     ops.FOR, ops.WHILE, ops.COND, ops.APPLY, ops.VMAP, ops.ZEROS, ops.CHECK, ops.LINK, ops.VALUE,

@@ -433,20 +433,12 @@ class LoopGraph(Graph):
             "of a vector v",
         )
 
-    def known(self, number: int) -> bool | None:
-        """Whether a comparison holds, if that follows from whole numbers that are constants."""
+    def known(self, number: int) -> Any:
+        """A constant whole number, or whether a comparison of such numbers holds; else None."""
         node = self.nodes[number]
-        if node[0] in (ops.WHOLE_LT, ops.WHOLE_LE, ops.WHOLE_EQ):
-            a, b = (self.nodes[k] for k in node[1:])
-            both = a[0] == b[0] == ops.WHOLE
-            return bool(ops.OPERATIONS[node[0]].value(a[1], b[1])) if both else None
-        if node[0] == ops.NOT:
-            found = self.known(node[1])
-            return None if found is None else not found
-        if node[0] in (ops.AND, ops.OR):
-            sides, decides = [self.known(k) for k in node[1:]], node[0] == ops.OR
-            return decides if decides in sides else None if None in sides else not decides
-        return None
+        if node[0] == ops.WHOLE:
+            return node[1]
+        return ops.folded(node, self.known) if self.kinds[number] == ops.TRUTH else None
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""

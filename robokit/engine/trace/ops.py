@@ -293,6 +293,28 @@ TO_WHOLE = _whole("whole", "whole(%s)", lambda a: math.floor(a) if math.isfinite
 ) = range(1000, 1013)  # fmt: skip
 
 
+_FOLDED = {
+    each.number: each.value
+    for each in OPERATIONS
+    if each.number == NOT or (each.whole and each.llvm and each.kind != REAL)
+}
+
+
+def folded(node: tuple[Any, ...], known: Callable[[int], Any]) -> Any:
+    """The whole number or truth that a node is where its operands are known, or one that decides; else None.
+
+    ``known``: what an operand is, or None.
+    """
+    opcode, *operands = node
+    if opcode not in _FOLDED and opcode not in (AND, OR):
+        return None
+    values = [known(k) for k in operands]
+    if opcode in _FOLDED:
+        return None if None in values else _FOLDED[opcode](*values)
+    decides = opcode == OR
+    return decides if decides in values else None if None in values else not decides
+
+
 TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)  # opcodes whose value is true or false
 
 JUMPS = TRUTHS | {FLOOR, STILL}
