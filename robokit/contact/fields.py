@@ -439,6 +439,11 @@ SOLVER = (
     whole("pattern_length", "n_blocks", role="work"),
     whole("filled", 1, role="work"),  # blocks that A needs room for
     whole("links", "n_blocks", 4, role="work"),  # see pattern.py
+    # Of deep trees (articulated.py), by body, with one more row:
+    whole("coupled", "n_deep", 7, role="work"),  # lists of the bodies that it is coupled with
+    real("six", "n_deep", 6, 8, role="work"),  # its inertia, and two columns of zeros
+    real("p_and_V", "n_deep", 2, 8, role="work"),  # force that is left on it, and its velocity
+    real("worth", "n_deep", 6, 2, 8, role="work"),  # of a dof of another one: M s, s^T M
     whole("next_clique", "n_constraints", role="work"),  # the next one of the same last row, or -1
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a

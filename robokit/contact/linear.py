@@ -243,7 +243,7 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
         A[(*place, n)] = value
 
 
-def _next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, Any]:
+def next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, Any]:
     """Sum K of constraints from c on: by the body that moves, of a pair of them in that of the world.
 
     Returns the constraint after those of the first pair, or how many there are, and whether there is a pair.
@@ -279,7 +279,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     def to_next_pair(c: Any) -> Any:
         """States that are computed side by side come to their first pair together, then to their second."""
         alone = in_lanes(x) or hasattr(x, "unrolls")
-        c, there = _next_pair(x, c, constraints, made) if alone else once(x, _next_pair, c, constraints)
+        c, there = next_pair(x, c, constraints, made) if alone else once(x, next_pair, c, constraints)
         cond(there > 0, lambda: whole_pair(c - 1), nothing)
         return c
 
@@ -314,6 +314,18 @@ def _symmetric(x: Any, b: Any) -> list[Any]:
 def _skew(x: Any, b: Any) -> list[Any]:
     """And of the skew one."""
     return [x.K[b, SYMMETRIC + e] for e in range(15)]
+
+
+def whole_stiffness(x: Any, b: Any) -> list[list[Any]]:
+    """K of a body by rows; both of its parts are there."""
+    even, odd = ArticulatedInertia.of(_symmetric(x, b)), Skew.of_row(x.K, b)
+    A, B, M = even.A.full(), even.B, even.M.full()
+    a, N, b_x = Matrix3.skew(odd.a), odd.M, Matrix3.skew(odd.b)
+    rows = [[*_sum(A.rows[r], a.rows[r]), *_sum(B.rows[r], N.rows[r])] for r in range(3)]
+    for r in range(3):
+        across = [B.rows[k][r] - N.rows[k][r] for k in range(3)]
+        rows.append([*across, *_sum(M.rows[r], b_x.rows[r])])
+    return rows
 
 
 def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:

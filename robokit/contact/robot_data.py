@@ -31,6 +31,10 @@ KINDS = tuple(JOINT_TABLE)  # kinds of joints in the order of their numbers
 BLOCK = 4  # rows and columns of a block of A, and numbers of a vector: what linear.py works on
 FEW = 2  # parts whose order makes no difference to the fill (linear.py)
 
+DEEP = 24
+"""Dofs above one, on average, from which A is factored by bodies (articulated.py). With 18 to 20 of them, in
+a chain of 35 links, that takes as long as the factors of the matrix."""
+
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
 """Those whose motions are no sums: the last in the table, so that all before PLANAR are."""
 
@@ -260,12 +264,21 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     All of a robot's blocks have room; of many parts those that H has, and a step that needs more asks for it.
     """
     bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
-    many = len(arrays["part_rows"]) > FEW
+    many, n_bodies = len(arrays["part_rows"]) > FEW, len(arrays["parent"])
     own = np.bincount(part[part >= 0]) if many else np.array([n])
+    by_bodies = deep(arrays)
     return {
         "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
-        "n_fill": max(1, int((own * (own + 1) // 2).sum())),
+        "n_fill": max(6 * n_bodies * by_bodies, 1, int((own * (own + 1) // 2).sum())),
+        "n_deep": (n_bodies + 1) * by_bodies,
     }
+
+
+def deep(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether A is factored by bodies: of one tree with many dofs in line, which have rows of their own."""
+    n = len(arrays["dof_row"])
+    alone = len(arrays["part_rows"]) == 1 and arrays["wholes"][-1, 0] == 1 and len(arrays["row_path"]) == n
+    return bool(alone and len(arrays["ancestors"]) > DEEP * n)
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

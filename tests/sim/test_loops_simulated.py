@@ -282,6 +282,20 @@ def test_light_rods_carry_a_platform():
     assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-6 * np.ptp(run.energy.potential)
 
 
+def test_loops_between_far_links_of_a_long_chain_are_closed():
+    """Their couplings need more room than a step begins with."""
+    chain = rk.load(rk.find_robot("chain"), base="floating")
+    q = rk.standing_configuration(chain, height=0.1, tilt=0.1, seed=1)
+    places, b = rk.forward_kinematics(chain, q), ModelBuilder.from_robot(chain)
+    for first, second in (("link_010", "link_090"), ("link_030", "link_060")):
+        (R, p), (S, s) = places[first], places[second]
+        middle = 0.5 * (np.array(p) + np.array(s))
+        ends = (Placement(position=np.array(A).T @ (middle - a)) for A, a in ((R, p), (S, s)))
+        b.loop_joint(first, "spherical", first, second, *ends)
+    run = rk.simulate(b.build("floating"), q, duration=0.01, dt=1e-3, ground=True)
+    assert np.isfinite(run.q).all() and run.summary["loop_gap"] < 1e-9
+
+
 def test_starts_that_do_not_close_are_closed_and_it_is_said():
     robot = free_four_bar()
     run = rk.simulate(robot, [0.5, 0.0, 0.0], [1.0, 0.0, 0.0], duration=0.01, dt=1e-3)

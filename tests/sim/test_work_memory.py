@@ -35,6 +35,7 @@ WORLDS = {
     "a bounce": lambda: falls("humanoid", ground=rk.Ground(restitution=0.5)),
     "motors": lambda: falls("quadruped", actuators=rk.PD(kp=80.0, kd=4.0, effort=20.0)),
     "loops": lambda: falls("four_bar"),
+    "a deep tree": lambda: falls("chain"),
 }
 
 
