@@ -24,13 +24,13 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact import linear
-from robokit.contact.linear import next_pair, sum_of, whole_stiffness
+from robokit.contact.linear import carry_on, next_pair, sum_of, whole_stiffness
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import in_lanes, inertia, nothing, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
+from robokit.spatial.vectors import ArticulatedInertia
 
 WIDE = 8  # numbers of a row of M: six, and two zeros, so that it is two vectors of four
 ROOM = 3  # blocks of A that M of a body takes, and M of a pair
@@ -82,8 +82,6 @@ def list_coupled(x: Any) -> None:
     x.filled[0] = ROOM * (x.n_bodies + x.filled[0])
     fits = x.filled[0] <= x.n_fill
     cond(fits, nothing, lambda: for_range(x.n_bodies, lambda b: put(x.coupled, (b, COUNT), 0)))
-    note_inertias(x)
-    for_range(6, lambda r: write_row(x.six, (x.n_bodies, r), [0.0] * WIDE))
 
 
 def _list(x: Any, b: Any) -> None:
@@ -165,61 +163,58 @@ def _row(M: Any, at: Any) -> list[Any]:
     return [M[at, k] for k in range(WIDE)]
 
 
-def note_inertias(x: Any) -> None:
-    """Inertias of bodies, six by six, which stay while a step is solved: what they are of unit velocities."""
-
-    def body(b: Any) -> None:
-        I = inertia(x.I, b)
-
-        def column(c: Any) -> None:
-            unit = [where(c == r, 1.0, 0.0) for r in range(6)]
-            write_row(x.six, (b, c), [*(I @ Motion(Vector3(*unit[:3]), Vector3(*unit[3:]))), 0.0, 0.0])
-
-        for_range(6, column)
-
-    for_range(x.n_bodies, body)
+def inertia_of(x: Any, b: Any) -> ArticulatedInertia:
+    """The inertia of a body where it is now."""
+    return inertia(x.I, b).articulated()
 
 
 def _begun(x: Any, k: Any) -> Any:
-    """Where a matrix begins. The first time it is a body's inertia, or 0: now it is in the cache."""
+    """Where a matrix begins. The first time it is K of a body, or 0: now it is in the cache."""
     return once(x, _begin, k)
 
 
 def _begin(x: Any, k: Any) -> Any:
-    body = where(k < x.n_bodies, k, x.n_bodies)
+    M, M_T = _both(x)
 
-    def row(r: Any) -> None:
-        numbers = [x.six[body, r, c] for c in range(WIDE)]
-        for each in _both(x):
-            write_row(each, 6 * k + r, numbers)
+    def of_body() -> None:
+        K = whole_stiffness(x, k)
+        for r in range(6):
+            write_row(M, 6 * k + r, [*K[r], 0.0, 0.0])
+            write_row(M_T, 6 * k + r, [*(row[r] for row in K), 0.0, 0.0])
+
+    def empty(r: Any) -> None:
+        for each in (M, M_T):
+            write_row(each, 6 * k + r, [0.0] * WIDE)
 
     def first() -> None:
         x.arcs[k, 0] = 1
-        for_range(6, row)
+        cond(k < x.n_bodies, of_body, lambda: for_range(6, empty))
 
     cond(x.arcs[k, 0] > 0, nothing, first)
     return 6 * k
 
 
 def articulate(x: Any, constraints: Any, rows: Any) -> None:
-    """M of bodies and pairs, with the slopes of the first constraints; Dinv has what rows add to D."""
+    """K of bodies with their inertias and of pairs, of the first constraints; Dinv has what rows add to D."""
 
     def of_row(i: Any) -> None:
         j, gain = x.r_row[i], x.r_gain[i]
         x.Dinv[j] = x.Dinv[j] + gain * gain * x.r_G[i]
 
+    def body(b: Any) -> None:
+        write_row(x.K, b, [*inertia_of(x, b), *[0.0] * 15])
+        x.has_K[b] = where(b > 0, 1, 0)  # that of the world is the sum of a pair
+
     for_range(x.n_columns, lambda k: put(x.Dinv, k, 1.0))
     for_range(x.nv, lambda j: put(x.Dinv, j, 1.0 * x.armature[j]))
     for_range(rows, of_row)
     for_range(minimum(x.filled[0], x.n_fill) // ROOM, lambda k: put(x.arcs, (k, 0), 0))
-    for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
-    x.n_of[4] = 1  # M_T is there anyway
+    for_range(x.n_bodies, body)
     while_loop(lambda c: c < constraints, lambda c: _to_next_pair(x, c, constraints), 0)
-    for_range(x.n_bodies, lambda b: cond(x.has_K[b] > 0, lambda: _of_body(x, b), nothing))
 
 
 def _to_next_pair(x: Any, c: Any, constraints: Any) -> Any:
-    """Add K of a pair to the matrices of both bodies, less to that between them; the constraint after it."""
+    """Add K of a pair to that of both bodies, less to the matrix between them; the constraint after it."""
     c, there = once(x, next_pair, c, constraints)
 
     def of_pair() -> None:
@@ -227,11 +222,10 @@ def _to_next_pair(x: Any, c: Any, constraints: Any) -> Any:
         last, n = where(a < b, b, a), where(a < b, a, b)
 
         def of_two() -> None:
+            once(x, carry_on, 0, a)
+            once(x, carry_on, 0, b)
             once(x, _note_places, last)
-            once(x, _write_K, 0)
-            once(x, _add_K, a, 1.0)
-            once(x, _add_K, b, 1.0)
-            once(x, _add_K, 1 * x.coupled[n, PLACE], -1.0)
+            once(x, _take_K, 1 * x.coupled[n, PLACE])
 
         cond(a == b, nothing, of_two)
         x.has_K[0] = 0
@@ -240,29 +234,13 @@ def _to_next_pair(x: Any, c: Any, constraints: Any) -> Any:
     return c
 
 
-def _of_body(x: Any, b: Any) -> None:
-    """The same of what acts on one body alone."""
-    once(x, _write_K, b)
-    once(x, _add_K, b, 1.0)
-
-
-def _write_K(x: Any, body: Any) -> None:
-    """What is K of a body, by rows, in the last row of ``worth``."""
-    for r, row in enumerate(whole_stiffness(x, body)):
-        write_row(x.worth, (x.n_bodies, r, 0), row)
-
-
-def _add_K(x: Any, k: Any, sign: Any) -> None:
-    """Add that to a matrix, and its transpose to the other one."""
-    (M, M_T), first, K = _both(x), _begun(x, k), x.worth
-
-    def row(r: Any) -> None:
-        at, own = first + r, x.n_bodies
+def _take_K(x: Any, own: Any) -> None:
+    """Take K of a pair from the matrix between its bodies."""
+    (M, M_T), first, K = _both(x), _begun(x, own), whole_stiffness(x, 0)
+    for r in range(6):
         for c in range(6):
-            M[at, c] = M[at, c] + sign * K[own, r, 0, c]
-            M_T[at, c] = M_T[at, c] + sign * K[own, c, 0, r]
-
-    for_range(6, row)
+            M[first + r, c] = M[first + r, c] - K[r][c]
+            M_T[first + r, c] = M_T[first + r, c] - K[c][r]
 
 
 # ---- factors ----------------------------------------------------------------------------------------------

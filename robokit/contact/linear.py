@@ -295,7 +295,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         def acting() -> None:
             K = ArticulatedInertia.of(_symmetric(x, b))
             for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K, b))
-            cond(parent >= 0, lambda: _carry(x, parent, K, lambda: _skew(x, b)), nothing)
+            cond(parent >= 0, lambda: carry_on(x, b, parent), nothing)
 
         cond(x.has_K[b] > 0, acting, nothing)
 
@@ -342,6 +342,11 @@ def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> Non
     write_row(x.K, body, added(_symmetric(x, body), K))
     cond(x.n_of[4] > 0, add_skew, nothing)
     x.has_K[body] = 1
+
+
+def carry_on(x: Any, source: Any, body: Any) -> None:
+    """Add the K of one body to that of another."""
+    _carry(x, body, ArticulatedInertia.of(_symmetric(x, source)), lambda: _skew(x, source))
 
 
 def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:

@@ -31,9 +31,10 @@ KINDS = tuple(JOINT_TABLE)  # kinds of joints in the order of their numbers
 BLOCK = 4  # rows and columns of a block of A, and numbers of a vector: what linear.py works on
 FEW = 2  # parts whose order makes no difference to the fill (linear.py)
 
-DEEP = 24
-"""Dofs above one, on average, from which A is factored by bodies (articulated.py). With 18 to 20 of them, in
-a chain of 35 links, that takes as long as the factors of the matrix."""
+BY_DOF, BY_BODY, BY_PAIR = 128.0, 120.0, 0.75
+"""Instructions of an iteration in which A is not symmetric: loads, products and stores of vectors of four.
+By bodies: to eliminate a dof, and to add a body to its parent (articulated.py). By the matrix: of each two
+entries of a row left of the diagonal, or of one with itself, in both triangles, four of them at a time."""
 
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
 """Those whose motions are no sums: the last in the table, so that all before PLANAR are."""
@@ -275,10 +276,13 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 
 def deep(arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether A is factored by bodies: of one tree with many dofs in line, which have rows of their own."""
-    n = len(arrays["dof_row"])
-    alone = len(arrays["part_rows"]) == 1 and arrays["wholes"][-1, 0] == 1 and len(arrays["row_path"]) == n
-    return bool(alone and len(arrays["ancestors"]) > DEEP * n)
+    """Whether A is factored by bodies: of one tree, of joints with rows of their own, in which the factors of
+    H alone have more instructions.
+    """
+    n, left = len(arrays["dof_row"]), arrays["row_path"][:, 1].astype(float)
+    alone = len(arrays["part_rows"]) == 1 and arrays["wholes"][-1, 0] == 1 and len(left) == n
+    of_bodies = BY_DOF * n + BY_BODY * len(arrays["parent"])
+    return bool(alone and BY_PAIR * (left * (left + 1.0)).sum() > of_bodies)
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

@@ -18,7 +18,9 @@ from robokit.contact.kinematics import place_in_H
 from robokit.contact.robot_data import banded, bands_of, blocks_of, sizes_of_matrices
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
+from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.vectors import ArticulatedInertia
 
 Arrays = dict[str, np.ndarray]
 
@@ -100,15 +102,13 @@ def multiply(x: Any, vector: Any, out: Any) -> None:
     for_range(x.nv, row)
 
 
-def note_inertias(x: Any) -> None:
-    """Made-up ones, that are no rigid bodies'."""
-
-    def row(b: Any) -> None:
-        for r in range(6):
-            for c in range(8):
-                x.six[b, r, c] = x.inertias[b, 6 * r + c] if c < 6 else 0.0
-
-    for_range(x.n_bodies, row)
+def inertia_of(x: Any, b: Any) -> ArticulatedInertia:
+    """A made-up one, that is no rigid body's."""
+    I = [
+        [Matrix3([[x.inertias[b, 6 * (r + n) + c + m] for m in range(3)] for n in range(3)]) for c in (0, 3)]
+        for r in (0, 3)
+    ]
+    return ArticulatedInertia(Symmetric3.upper(I[0][0]), I[0][1], Symmetric3.upper(I[1][1]))
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def made_up() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for function in (velocities, bias, multiply):
             patch.setattr(solver, function.__name__, function)
-        patch.setattr(articulated, "note_inertias", note_inertias)
+        patch.setattr(articulated, "inertia_of", inertia_of)
         yield
 
 

@@ -102,7 +102,7 @@ def tree_by_bodies(seed: int, contacts: int = 12, loops: int = 3, rows: int = 8)
         if tree["wholes"][-1, 0] == 1 and len(tree["part_rows"]) == 1:
             break
     x = random_problem(rng, tree, contacts, loops, rows, by_bodies=True)
-    for name in ("A", "A_skew", "Dinv", "K", "six", "worth", "p_and_V"):
+    for name in ("A", "A_skew", "Dinv", "K", "worth", "p_and_V"):
         x[name][:] = np.nan  # as memory may be
     return tree, x
 

@@ -31,7 +31,7 @@ from robokit.contact.constraints.adding import add_constraint, axes_of, body_vel
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.solver import impulses, relative
-from robokit.contact.vectors import put, write_row
+from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision
@@ -246,7 +246,8 @@ def close_for_kick(x: Any) -> None:
 
 
 def close(x: Any) -> None:
-    """Project q and v onto the loops at the end of a step, with the H and the pattern of the step.
+    """Project q and v onto the loops at the end of a step, with the H and the pattern of the step; of deep
+    trees (articulated.py) with the H of the end.
 
     It takes the constraints' arrays for its own: what the step's are needed for has to be done before. It
     leaves the poses of the new q.
@@ -327,7 +328,7 @@ def _constraints(x: Any, k: Any, speeds: Any) -> None:
         V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
         left = [where(speeds > 0, row(e, V), s) for e, s in zip(E, delta, strict=True)]
         i = add_half(x, k, half, E, R, Vector3(*(-s for s in left)))
-        G = 1.0 / R  # of all eight numbers: a contact may have left its skew part here
-        write_row(x.c_G, i, [G, 0.0, G, 0.0, 0.0, G, 0.0, 0.0])
+        for m, G in enumerate((1.0, 0.0, 1.0, 0.0, 0.0, 1.0)):
+            x.c_G[i, m] = G / R
 
     halves(x, k, rows)
