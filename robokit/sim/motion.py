@@ -383,7 +383,8 @@ def _poses(x: Any) -> None:
 
 @functools.cache
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
-    arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
+    shown = ("R", "p", "origin", "V")
+    arrays = [replace(a, role="out") if a.name in shown else a for a in (*ROBOT, *MOTION)]
     arrays += [*STATE, real("facts", 8, role="out")]
     return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
@@ -417,6 +418,12 @@ def _each(robot: Robot, text: Callable[[Any], None], *states: np.ndarray) -> Ite
 def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """T, V [J] and momentum about the centre of mass, world axes [N m s; N s], of states (T, ...): (T, 8)."""
     return np.array([x["facts"].copy() for x in _each(robot, _facts, q, v)]).reshape(len(q), 8)
+
+
+def state_spins(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Angular speeds of bodies 0..N [rad/s] of states (T, ...): (T, N + 1)."""
+    omega = np.array([x["V"][:, :3].copy() for x in _each(robot, _facts, q, v)])
+    return np.asarray(np.sqrt(np.square(omega).sum(axis=-1))).reshape(len(q), robot.nbodies + 1)
 
 
 def state_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -57,10 +57,10 @@ from robokit.sim import motion
 from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.integrators import kept_energy
 from robokit.sim.motion import (
-    body_velocities,
     effective_inertias,
     may_keep_energy,
     momentum_at_base,
+    state_spins,
 )
 from robokit.sim.step_kernel import Kept, Program
 
@@ -665,16 +665,14 @@ def fastest_spin(
     robot = robot if robot.samples is None else robot.sample(0)
     for first in range(0, len(fast), ROWS):
         looked = fast[first : first + ROWS]
-        x, y = (a if len(a) == 1 else a[looked] for a in (q, v))
+        x, y = (np.broadcast_to(a, (rows, a.shape[1]))[looked] for a in (q, v))
         with np.errstate(all="ignore"):
-            X = robot.tree.transforms(robot.split_q(list(x.T)))
-            turning = body_velocities(robot.tree, X, robot.split_v(list(y.T)))
-            speeds = [np.atleast_1d(np.sqrt(V.ang.dot(V.ang) + 0.0 * y.T[0])) for V in turning[1:]]
-            good = np.logical_and.reduce([speed <= min(most, sys.float_info.max) for speed in speeds])
-            for i, speed in enumerate(speeds, 1):
-                k = int(np.where(good, speed, 0.0).argmax())
-                if good[k] and speed[k] > found[0]:
-                    found = (float(speed[k]), int(looked[k]), i)
+            speeds = state_spins(robot, x, y)
+            good = (speeds <= min(most, sys.float_info.max)).all(axis=1)
+        speeds[~good] = 0.0
+        k, i = np.unravel_index(int(speeds.argmax()), speeds.shape)
+        if speeds[k, i] > found[0]:
+            found = (float(speeds[k, i]), int(looked[k]), int(i))
     return found
 
 
