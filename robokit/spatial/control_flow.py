@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from operator import getitem
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -548,44 +548,49 @@ def unchanged(what: str, *functions: Any) -> Iterator[None]:
     before = [held for function in functions for held in _held_by(function)]
     yield
     for name, read, value in before:
-        with suppress(LookupError):
-            if _is_same(read(), value):
-                continue
-        raise TypeError(
-            f"{what} changes {name!r}, of the function around it: while it is recorded it runs once, not in "
-            "each turn, or where the condition holds; carry the value (for_range(n, body, start)), return it "
-            "from both branches of cond, or write to memory (zeros)"
-        )
+        if not _is_same(read(), value):
+            raise TypeError(
+                f"{what} changes {name!r}, of the function around it: while it is recorded it runs once, not "
+                "in each turn, or where the condition holds; carry the value (for_range(n, body, start)), "
+                "return it from both branches of cond, or write to memory (zeros)"
+            )
 
 
 def _held_by(function: Any) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-    """Each variable that a function closes over, and each entry of it: name, how to read it, value."""
+    """The variables that a function closes over, and what is in them: name, how to read it, and its value."""
     cells = getattr(function, "__closure__", None) or ()
     for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
         with suppress(ValueError):  # a name without a value yet
             yield name, partial(getattr, cell, "cell_contents"), cell.cell_contents
-            yield from _entries(name, cell.cell_contents, set())
+            yield from _inside(name, cell.cell_contents, set())
 
 
-def _entries(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-    """The same of the entries of lists, dicts and arrays in each other; memory may be written."""
-    if id(held) in seen or isinstance(held, Memory):
+def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+    """The same of lists, dicts and arrays in each other; memory may be written."""
+    if id(held) in seen or not isinstance(held, list | dict | np.ndarray) or isinstance(held, Memory):
         return
     seen.add(id(held))
-    if isinstance(held, np.ndarray):
-        yield name, held.copy, held.copy()
-    if isinstance(held, list | dict):
-        for key, value in [*(held.items() if isinstance(held, dict) else enumerate(held))]:
-            yield name, partial(getitem, held, key), value
-            yield from _entries(name, value, seen)
+    yield name, held.copy, held.copy()
+    for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
+        if isinstance(each, list | dict | np.ndarray):
+            yield from _inside(name, each, seen)
 
 
-def _is_same(x: Any, y: Any) -> bool:
-    """Whether two are one object, or equal numbers, or arrays of these."""
-    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x is not y:
-        return x.shape == y.shape and all(map(_is_same, x.ravel().tolist(), y.ravel().tolist()))
-    numbers = isinstance(x, float | int) and isinstance(y, float | int)
-    return x is y or (numbers and (x == y or (x != x and y != y)))
+def _is_same(now: Any, before: Any) -> bool:
+    """Whether two are one object, or equal numbers, or hold such, and the first may hold more."""
+    if now is before:
+        return True
+    if isinstance(now, dict) and isinstance(before, dict):
+        return before.keys() <= now.keys() and all(_is_same(now[key], x) for key, x in before.items())
+    if isinstance(now, np.ndarray) and isinstance(before, np.ndarray):
+        if now.dtype != object:
+            return now.shape == before.shape and now.tobytes() == before.tobytes()
+        now, before = now.ravel().tolist(), before.ravel().tolist()
+    if isinstance(now, list) and isinstance(before, list):
+        alike = len(now) >= len(before)
+        return alike and (all(map(is_, now, before)) or all(map(_is_same, now, before)))
+    numbers = isinstance(now, float | int) and isinstance(before, float | int)
+    return numbers and (now == before or (now != now and before != before))
 
 
 @contextmanager
