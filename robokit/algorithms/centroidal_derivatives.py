@@ -16,7 +16,6 @@ Cost: O(n).
 
 from __future__ import annotations
 
-from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.moving_composites import MovingComposites
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
@@ -26,11 +25,12 @@ def centroidal_momentum_derivatives(tree: Tree, q, qd, qdd) -> tuple[list[list],
     """dh/dq, dh'/dq, dh'/dqd and dh'/dqdd, 6 x nv each, as lists of rows."""
     moving = MovingComposites(tree, q, qd, qdd, gravity=False, momenta=True)
     X, h = moving.X, moving.hc
-    l, f = Vector3.zero(), Vector3.zero()
+    l, f, m, moment = Vector3.zero(), Vector3.zero(), 0.0, Vector3.zero()
     for i in tree.children[0]:
-        l, f = l + X[i].E.transpose_apply(h[i].lin), f + X[i].E.transpose_apply(moving.fc[i].lin)
+        back, I = X[i].E.transpose_apply, moving.Ic[i]
+        l, f = l + back(h[i].lin), f + back(moving.fc[i].lin)
+        m, moment = m + I.m, moment + (back(I.h) + X[i].r * I.m)
 
-    m, moment = composite_moment(tree, [Transform.identity(), *X[1:]])
     XG = [Transform(Matrix3.identity(), moment * (-1.0 / m))]
     columns: list[list[Force]] = [[], [], [], []]
     for i in tree.outward():

@@ -146,9 +146,10 @@ class Scalar:
         graph = self.graph
         if other.__class__ is Scalar:
             return _sum(graph, self.ref, other.ref)
-        if other.__class__ in DEFERS:
-            return NotImplemented
-        other = float(other)
+        if other.__class__ is not float:
+            if other.__class__ in DEFERS:
+                return NotImplemented
+            other = float(other)
         return self if other == 0.0 else _sum(graph, self.ref, graph.constant(other))
 
     __radd__ = __add__
@@ -157,9 +158,10 @@ class Scalar:
         graph = self.graph
         if other.__class__ is Scalar:
             return _sum(graph, self.ref, -other.ref)
-        if other.__class__ in DEFERS:
-            return NotImplemented
-        other = float(other)
+        if other.__class__ is not float:
+            if other.__class__ in DEFERS:
+                return NotImplemented
+            other = float(other)
         return self if other == 0.0 else _sum(graph, self.ref, graph.constant(-other))
 
     def __rsub__(self, other: Any) -> Any:
@@ -169,10 +171,11 @@ class Scalar:
         graph, a = self.graph, self.ref
         if other.__class__ is Scalar:
             b = other.ref
-        elif other.__class__ in DEFERS:  # the array does it, entry by entry
-            return NotImplemented
         else:
-            other = float(other)
+            if other.__class__ is not float:
+                if other.__class__ in DEFERS:  # the array does it, entry by entry
+                    return NotImplemented
+                other = float(other)
             if other == 0.0:
                 return 0.0
             if other == 1.0:
