@@ -25,12 +25,14 @@ def centroidal_momentum_derivatives(tree: Tree, q, qd, qdd) -> tuple[list[list],
     """dh/dq, dh'/dq, dh'/dqd and dh'/dqdd, 6 x nv each, as lists of rows."""
     moving = MovingComposites(tree, q, qd, qdd, gravity=False, momenta=True)
     X, h = moving.X, moving.hc
-    l, f, m, moment = Vector3.zero(), Vector3.zero(), 0.0, Vector3.zero()
+    l, f = Vector3.zero(), Vector3.zero()
     for i in tree.children[0]:
-        back, I = X[i].E.transpose_apply, moving.Ic[i]
-        l, f = l + back(h[i].lin), f + back(moving.fc[i].lin)
-        m, moment = m + I.m, moment + (back(I.h) + X[i].r * I.m)
+        l, f = l + X[i].E.transpose_apply(h[i].lin), f + X[i].E.transpose_apply(moving.fc[i].lin)
 
+    m, moment = 0.0, Vector3.zero()
+    for i in reversed(tree.children[0]):
+        I = moving.Ic[i]
+        m, moment = m + I.m, moment + (X[i].E.transpose_apply(I.h) + X[i].r * I.m)
     XG = [Transform(Matrix3.identity(), moment * (-1.0 / m))]
     columns: list[list[Force]] = [[], [], [], []]
     for i in tree.outward():
