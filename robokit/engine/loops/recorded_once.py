@@ -118,6 +118,23 @@ class RecordedOnce:
 class _Recorder(Recorder):
     """The words while a function of a user is recorded, whose derivatives are made of the recording."""
 
+    def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.for_range`."""
+        with control_flow.unchanged("the body of a loop", body):
+            return super().for_range(count, body, start)
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
+    ) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.while_loop`."""
+        with control_flow.unchanged("the body of a loop", test, body):
+            return super().while_loop(test, body, start, most)
+
+    def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """As :func:`robokit.spatial.control_flow.cond`."""
+        with control_flow.unchanged("a branch of cond", then, otherwise):
+            return super().cond(condition, then, otherwise)
+
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
     ) -> Any:
