@@ -67,6 +67,12 @@ class Law:
     offset: float
     curve: tuple[float, ...] = ()  # coefficients of the higher powers, () for a straight law
 
+    @classmethod
+    def of(cls, leader: str, series: np.polynomial.Polynomial) -> Law:
+        """The law that a polynomial of the leader's position is."""
+        offset, multiplier, *curve = (float(x) for x in [*series.coef, 0.0][: max(2, len(series.coef))])
+        return cls(leader, multiplier, offset, tuple(curve))
+
 
 @frozen
 class Relation:
@@ -214,6 +220,11 @@ class DescribedJoint:
     def moves(self) -> bool:
         """Whether it has coordinates."""
         return self.kind != "fixed"
+
+    @property
+    def line(self) -> int:
+        """Line in a URDF, 0 if it is not known."""
+        return self.written.line if self.written else 0
 
 
 @frozen
@@ -369,10 +380,12 @@ def frame_along(point: np.ndarray, axis: np.ndarray) -> Placement:
 
 
 def parents_first(
-    bodies: dict[str, DescribedBody], joints: list[DescribedJoint], first: str = WORLD
+    bodies: dict[str, DescribedBody],
+    joints: Iterable[DescribedJoint | JointDescription],
+    first: str = WORLD,
 ) -> dict[str, DescribedBody]:
     """The bodies in an order in which each comes after its parent, children in the order of the joints."""
-    children: dict[str, list[str]] = {}
+    children: dict[Any, list[Any]] = {}
     for joint in joints:
         children.setdefault(joint.parent, []).append(joint.child)
     order, todo = [], [first]

@@ -134,10 +134,9 @@ class Candidate(NamedTuple):
     body: Rigid
 
 
-def matrix(six: tuple[float, ...]) -> np.ndarray:
+def matrix(six: tuple[float, float, float, float, float, float]) -> np.ndarray:
     """The symmetric matrix of ixx, ixy, ixz, iyy, iyz, izz."""
-    xx, xy, xz, yy, yz, zz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return InertialDescription(0.0, six).matrix()
 
 
 def rotation(rpy: tuple[float, ...], order: str = "zyx") -> np.ndarray:
