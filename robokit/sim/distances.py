@@ -30,12 +30,11 @@ from robokit.collision.shapes import BOX_FACES, runs_of, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Recent, Spare, frozen
-from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.fields import sizes_told
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown, warn
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, quaternion_offsets
 from robokit.sim.ground import Ground, ground_of, world_of
 from robokit.sim.kernel_rows import KernelRows, on_arrays
 from robokit.stages import stage

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from robokit import disk_cache
+from robokit.collision.shapes import outward_triangles
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError, warn
@@ -571,9 +572,4 @@ def hull_triangles(points: np.ndarray) -> Triangles:
     """The triangles of a convex hull, wound outward."""
     from scipy.spatial import ConvexHull
 
-    hull = ConvexHull(points)
-    faces = hull.simplices.copy()
-    a, b, c = (points[faces[:, k]] for k in range(3))
-    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
-    faces[inward] = faces[inward][:, ::-1]
-    return Triangles(points, faces)
+    return Triangles(points, outward_triangles(ConvexHull(points)))
