@@ -494,6 +494,9 @@ def _test(function: CFunction, declared: str = "") -> str:
 
 def _stored(function: CFunction, name: str, argument: Argument) -> str:
     words = ", ".join([number(x, function.real) for x in argument.values] or ["0"]) + ","
-    indent = {"initial_indent": 4 * " ", "subsequent_indent": 4 * " "}
-    values = textwrap.fill(words, _WIDTH + 1, **indent, break_on_hyphens=False).removesuffix(",")
+    indent = 4 * " "
+    lines = textwrap.wrap(
+        words, _WIDTH + 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    values = "\n".join(lines).removesuffix(",")
     return f"static const {function.kind} {name}[{max(argument.size, 1)}] = {{\n{values}}};\n"

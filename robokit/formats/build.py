@@ -96,7 +96,6 @@ class _Build:
         if not robots and (world is None or not world.collisions):
             raise LoadError(f"{self.side.file}: there is no body in it")
         floats = len(robots) == 1 and self.into[robots[0]].kind == "floating"
-        self.trees = robots
         self.base = base or ("floating" if floats else "fixed")
         if self.base == "floating" and len(robots) > 1:
             shown = ", ".join(map(repr, robots[:8])) + (", ..." if len(robots) > 8 else "")

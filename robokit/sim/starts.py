@@ -380,7 +380,7 @@ ROUNDS = 10_000  # of lowering, at most
 
 def touching_shapes(robot: Robot, ground: Ground) -> list[PlacedCore]:
     """Shapes of a robot that can touch a ground: those of bodies that move."""
-    return [c for c in robot_shapes(robot, ground.shape_error).placed if c.body]
+    return [c for c in robot_shapes(robot, ground.shape_error) if c.body]
 
 
 def ground_gaps(robot: Robot, q: np.ndarray, ground: Ground) -> np.ndarray:

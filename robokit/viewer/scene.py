@@ -74,7 +74,6 @@ class Node:
         placement: the node's frame in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
         role: "visual" for the robot, "ground" for the ground; the others are overlays.
-        stand_in: True if an overlay represents the robot because the robot has no visuals.
         picture: the texture, a path or the content of a file; or None.
     """
 
@@ -84,7 +83,6 @@ class Node:
     placement: Placement
     rgba: RGBA
     role: Role
-    stand_in: bool = False
     picture: Picture | None = None
 
 
@@ -531,7 +529,7 @@ def _stand_ins(nodes: list[Node]) -> list[Node]:
         else {"inertia": BARE_COLOUR, "axis": AXIS_COLOUR}
     )
     return [
-        Node(node.link, node.body, node.geometry, node.placement, shown[node.role], "visual", stand_in=True)
+        Node(node.link, node.body, node.geometry, node.placement, shown[node.role], "visual")
         for node in nodes
         if node.role in shown
     ]
