@@ -62,6 +62,7 @@ from robokit.contact.step_derivatives import (
     of_body,
     of_constraint,
     of_law,
+    of_motor,
     opposes,
 )
 from robokit.contact.vectors import add, force, motion, nothing, put, write_row
@@ -467,3 +468,4 @@ def _of_parameters(x: Any) -> None:
     once(x, velocities, x.mu, x.V_mu)
     for_range(x.n_bodies, lambda b: of_body(x, b))
     for_range(x.n_of[0], lambda i: of_constraint(x, i, Vector3.zero()))
+    for_range(x.n_of[1], lambda i: of_motor(x, i))

@@ -6,10 +6,11 @@ velocities u before and after it
 
     W = sum over bouncing contacts of g.u+  -  1/2 sum over all of g.(u+ - u-)
 
-is what they would give beyond what all other forces do; without restitution it is never positive. Where the
-step before has taken a contact's speed of approach as it landed, u- has it still. A robot
-that floats also gets the momentum that the step has missed (accounts.py): one that a bounce turns round
-another axis may gain so. What it gains to the end of the step beyond the work of all forces is added to W.
+is what they would give beyond what all other forces do; without restitution it is never positive. u+ is
+relative to the surface: what a belt gives to what bounces on it is its own work. Where the step before has
+taken a contact's speed of approach as it landed, u- has it still. A robot that floats also gets the momentum
+that the step has missed (accounts.py): one that a bounce turns round another axis may gain so. What it gains
+to the end of the step beyond the work of all forces is added to W.
 
 Where W is positive, the step is solved again with aims of 0, and the impulses are those of the largest share
 of the way between both at which W is not positive. Sets are convex, so they stay admissible, and momentum is
@@ -44,8 +45,9 @@ from robokit.contact.groups import (
 )
 from robokit.contact.landings import solve_landings
 from robokit.contact.solver import impulses, see
-from robokit.contact.vectors import nothing, put, write_row
+from robokit.contact.vectors import nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
+from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
 
@@ -82,15 +84,19 @@ def bounces(x: Any, c: Any) -> Any:
     return friction & (x.contact_bounces[where(friction, x.c_of[c], 0)] > 0)
 
 
+def from_surface(x: Any, c: Any, u: Vector3) -> Vector3:
+    """Velocity of a contact that bounces, relative to its surface, which may be a belt's."""
+    k = where(bounces(x, c), x.c_of[c], 0)
+    return u - Vector3(x.contact_surface[k, 0], x.contact_surface[k, 1], 0.0)
+
+
 def surplus(x: Any) -> None:
     """W of each group with a bounce [J], to WORK, 0 of others; leaves J^T g in Jg."""
 
     def of_constraint(c: Any) -> None:
         g, one = x.c_group[c], bounces(x, c)
-        total = x.by_group[g, WORK]
-        for k in range(3):
-            total = total + where(one, x.c_g[c, k] * x.c_u[c, k], 0.0)
-        x.by_group[g, WORK] = total
+        made = vector(x.c_g, c).dot(from_surface(x, c, vector(x.c_u, c)))
+        add_to(x, g, WORK, where(one, made, 0.0))
         x.by_group[g, BOUNCES] = where(one, 1.0, x.by_group[g, BOUNCES])
 
     def of_row(j: Any) -> None:

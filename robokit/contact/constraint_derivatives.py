@@ -430,7 +430,7 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     hits = before[2] + x.c_aims[i, 4] * closer
     du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]
     du[2] = du[2] - x.c_aims[i, 0] * closer
-    turns = _of_surface(x, i, M, B)
+    turns = of_surface(x, i, M, B)
 
     def pushed(rates: list[Any], m: int) -> Force:
         """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""
@@ -453,7 +453,7 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     return [of_q, of_y, -pushed(by_v, 2), closing_derivatives.pushed(x, i, u)]
 
 
-def _of_surface(x: Any, i: Any, M: Motion, B: Motion) -> tuple[Any, ...]:
+def of_surface(x: Any, i: Any, M: Motion, B: Motion) -> tuple[Any, ...]:
     """How the aims of a contact along t1 and t2 change with its place on a turntable: as its frame moves by M
     and its body by B; and with a change B of that body's velocity before.
     """

@@ -236,6 +236,7 @@ STEP_PULLBACK = (
     real("of_between", 2, role="out"),  # as `between`
     real("of_gravity", 3, role="out"),
     real("of_motor", "n_motors", role="out"),  # force
+    real("of_drag", "n_motors", role="out"),  # b of its law (constraints/motors.py)
     real("of_inertia", "n_bodies", 10, role="out"),  # as `inertia`
 )
 """Reverse mode of a step (step_derivatives.py)."""

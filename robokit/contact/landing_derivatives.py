@@ -45,6 +45,7 @@ from robokit.contact.step_derivatives import (
     no_parameters,
     of_body,
     of_constraint,
+    of_motor,
     opposes,
     right_sides,
     settle,
@@ -156,8 +157,8 @@ def _go_to_first(x: Any, k: Any) -> None:
     def coordinate(j: Any) -> None:
         group = x.row_group[j]
         x.y_after[j] = x.y_now[j] + limits.beyond(x, k, group, x.y_bounced[j])
-        ahead = x.ahead_now[j] + limits.beyond(x, k, group, x.ahead_bounced[j])
-        x.y[j] = 0.5 * (x.y_after[j] + ahead)
+        x.ahead[j] = x.ahead_now[j] + limits.beyond(x, k, group, x.ahead_bounced[j])
+        x.y[j] = 0.5 * (x.y_after[j] + x.ahead[j])
 
     x.struck[0] = 0
     for_range(x.n_of[0], constraint)
@@ -306,7 +307,8 @@ def _go_to_second(x: Any, k: Any) -> None:
 
 # ---- parameters -------------------------------------------------------------------------------------------
 # With mu2 = (H + J^T G J)^-T (what y2 is worth) y1 is worth -s_y^T mu2 besides. Bodies and contacts are in
-# both residuals; contacts that an impact does not change are in s.
+# both residuals; contacts that an impact does not change are in s. So are motors, which also oppose what it
+# changes of their speed.
 
 
 def _of_parameters(x: Any) -> None:
@@ -342,6 +344,12 @@ def _worth_of_pair(x: Any, k: Any) -> None:
         more = limits.of_rate(x, x.c_group[i], limits.own(x, k, x.c_group[i]))
         _of_force(x, k, 1, i, limits.worth(x, i) * more)
 
+    def of_stricken(i: Any) -> None:
+        """Of b, g(y2) has the slope of g(y1), and -(u2 - u1) (1 - (R / (w + R))^2)."""
+        R, apart = x.r_R_first[i], 0.5 * (x.ahead[x.r_row[i]] - x.y_after[x.r_row[i]])
+        kept = R / (maximum(x.r_w[i], x.r_loose[i]) + R)
+        of_motor(x, i, kept * kept * x.r_gain[i] * apart)
+
     def of_bodies() -> None:
         once(x, velocities, x.mu, x.V_mu)
         for_range(x.n_bodies, lambda b: of_body(x, b))
@@ -354,12 +362,15 @@ def _worth_of_pair(x: Any, k: Any) -> None:
     for_range(x.nv, lambda j: of_momentum(j, -1.0))
     once(x, velocities, x.mu, x.V_mu)
     for_range(x.n_of[0], of_contact)
+    for_range(x.n_of[1], lambda i: cond(smooth_row(x, i), nothing, lambda: of_stricken(i)))
     once(x, _kick, k)
     for_range(x.n_of[0], lambda i: cond(smooth(x, i), lambda: _of_force(x, k, 0, i, Vector3.zero()), nothing))
+    for_range(x.n_of[1], lambda i: cond(smooth_row(x, i), lambda: of_motor(x, i), nothing))
     for_range(x.nv, lambda j: put(x.mu, j, x.of_way[j]))
     back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
     of_bodies()
     for_range(x.n_of[0], lambda i: _of_force(x, k, 0, i, Vector3.zero()))
+    for_range(x.n_of[1], lambda i: of_motor(x, i))
 
 
 def _of_force(x: Any, k: Any, after: int, i: Any, more: Vector3) -> None:

@@ -24,9 +24,9 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.accounts import TOUCHED
-from robokit.contact.bounces import bounces
+from robokit.contact.bounces import bounces, from_surface
 from robokit.contact.closing_derivatives import along, loaded, motions, pulled
-from robokit.contact.constraint_derivatives import rates_of, seen
+from robokit.contact.constraint_derivatives import of_surface, rates_of, seen
 from robokit.contact.fields import MOTOR
 from robokit.contact.groups import RATE, SHARE, WORK, add_to, each_group
 from robokit.contact.kinematics import entries_of_H, velocities
@@ -57,9 +57,9 @@ def is_limited(x: Any, i: Any) -> Any:
 
 
 def worth(x: Any, i: Any) -> Vector3:
-    """What the impulse of a contact is worth in W: its velocity, of what bounces."""
+    """What the impulse of a contact is worth in W: its velocity from the surface, of what bounces."""
     counts = bounces(x, i) & (x.limited[0] > 0)
-    return Vector3(*(where(counts, u, 0.0) for u in vector(x.c_u_now, i)))
+    return Vector3(*(where(counts, u, 0.0) for u in from_surface(x, i, vector(x.c_u_now, i))))
 
 
 def momentum_worth(x: Any, k: Any, j: Any) -> Any:
@@ -217,12 +217,17 @@ def see_contacts(x: Any, k: Any) -> None:
 
 def _see(x: Any) -> None:
     """Add what velocities of bouncing contacts are worth by ``c_weight``: to W_of, and to W_after by y."""
-    for_range(x.n_bodies, lambda b: write_row(x.V_before, b, motion(x.V_y, b)))
+    once(x, velocities, x.v0, x.V_before)
     count = loaded(x)
 
     def contact(i: Any, r: Any) -> None:
-        found, w = seen(x, i, *motions(x, i)), vector(x.c_weight, i)
-        add(x.W_of, (0, r), w.dot(Vector3(*found.now)))
+        _, goes, _, speeds = moved = motions(x, i)
+        found, w = seen(x, i, *moved), vector(x.c_weight, i)
+        *by_place, x_by_v, y_by_v = of_surface(x, i, found.M, goes)
+        *_, x_by_speed, y_by_speed = of_surface(x, i, found.M, speeds)
+        carried = w.x * (by_place[0] + x_by_speed) + w.y * (by_place[1] + y_by_speed)
+        add(x.W_of, (0, r), w.dot(Vector3(*found.now)) - carried)
+        add(x.W_of, (1, r), -w.x * x_by_v - w.y * y_by_v)
         add(x.W_after, r, w.dot(Vector3(*found.u)))
 
     def every(r: Any) -> None:

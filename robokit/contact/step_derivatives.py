@@ -572,6 +572,7 @@ def _end(x: Any, dy_way: Any) -> None:
 #     friction                E V_mu . dg/dmu:  g_t = mu N t where a contact slides, and N does not change
 #     restitution             of contacts that bounce: bounce_derivatives.py
 #     force of a motor        dt mu_j, unless it is at its largest effort or speed
+#     b of a motor            -dt mu_j qd
 #
 # W and A are the velocities and accelerations of inverse dynamics, at the mean velocity. What is held is that
 # of step_derivatives.py; compliances, which are shares of mobilities, do not follow inertias, nor does what
@@ -625,12 +626,12 @@ def step_pullback(x: Any) -> None:
 
 
 def of_parameters(x: Any) -> None:
-    """``of_shape``, ``of_between``, ``of_gravity``, ``of_motor`` and ``of_inertia`` from ``mu``."""
+    """What all of them are worth, from ``mu``."""
     no_parameters(x)
     once(x, velocities, x.mu, x.V_mu)
     for_range(x.n_bodies, lambda b: of_body(x, b))
     for_range(x.n_of[0], lambda i: of_constraint(x, i, Vector3.zero()))
-    for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == MOTOR, lambda: _of_motor(x, i), nothing))
+    for_range(x.n_of[1], lambda i: of_motor(x, i))
 
 
 def no_parameters(x: Any) -> None:
@@ -638,6 +639,7 @@ def no_parameters(x: Any) -> None:
     for_range(x.n_shapes, lambda s: write_row(x.of_shape, s, [0.0] * 2))
     for_range(2, lambda k: put(x.of_between, k, 0.0))
     for_range(x.n_motors, lambda m: put(x.of_motor, m, 0.0))
+    for_range(x.n_motors, lambda m: put(x.of_drag, m, 0.0))
     for_range(x.n_bodies, lambda b: write_row(x.of_inertia, b, [0.0] * 10))
     for k in range(3):
         x.of_gravity[k] = 0.0
@@ -720,6 +722,16 @@ def of_constraint(x: Any, i: Any, more: Vector3, of_aim: Callable[..., None] = l
     cond(kind == FRICTION, contact, lambda: cond(kind == SPIN, spin, nothing))
 
 
-def _of_motor(x: Any, i: Any) -> None:
-    """What its force times dt is worth."""
-    x.of_motor[x.r_of[i]] = follows_aim(x, i)[0] * x.dt[0] * x.r_gain[i] * x.mu[x.r_row[i]]
+def of_motor(x: Any, i: Any, change: Any = 0.0) -> None:
+    """Add what the force of a row's motor is worth, and its b; nothing if it is another row.
+
+    ``change``: how its speed counts beside that of ``y`` [rad/s | m/s].
+    """
+
+    def motor() -> None:
+        m, j, gain = x.r_of[i], x.r_row[i], x.r_gain[i]
+        worth = follows_aim(x, i)[0] * x.dt[0] * gain * x.mu[j]
+        add(x.of_motor, m, worth)
+        add(x.of_drag, m, -worth * (gain * x.y[j] + change))
+
+    cond(x.r_kind[i] == MOTOR, motor, nothing)

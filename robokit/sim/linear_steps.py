@@ -43,7 +43,7 @@ from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, kept_of, step_numbers
 
 ONE_BY_ONE = 2  # of contact_bounces
-OF_PARAMETERS = "of_shape", "of_between", "of_gravity", "of_inertia"  # what these are worth
+OF_PARAMETERS = "of_shape", "of_between", "of_gravity", "of_drag", "of_inertia"  # what these are worth
 OF_ENDS = {"S": "end_S", "R": "end_R", "p": "end_p", "c_E": "end_E"}  # the robot and its loops' rows
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
@@ -779,8 +779,8 @@ class StepParameters:
     def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
         """What all of them are worth after a pullback from (q, v).
 
-        NaN where the step was not finite; of contacts, gravity and inertias where it passed impacts on, whose
-        derivatives by these are not known.
+        NaN where the step was not finite; where it passed impacts on, of all whose derivatives are not known
+        then: contacts, gravity, inertias and gains.
         """
         found = self.steps.found
         if not found:
@@ -791,15 +791,17 @@ class StepParameters:
         of["gravity"], of["inertias"] = found["of_gravity"].copy(), found["of_inertia"].copy()
         if self.steps.passed_on:
             of = {name: x * np.nan for name, x in of.items()}
-        return of if self.kept.inputs is None else of | self._of_motors(q, v, found["of_motor"])
+        return of if self.kept.inputs is None else of | self._of_motors(q, v)
 
-    def _of_motors(self, q: np.ndarray, v: np.ndarray, of_force: np.ndarray) -> dict[str, np.ndarray]:
+    def _of_motors(self, q: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        of_force, of_b = self.steps.found["of_motor"], self.steps.found["of_drag"]
+        if self.steps.passed_on:
+            of_b = of_b * np.nan
         x = {**self.steps.simulation.work, **self.steps.simulation.arrays}
         kp, kd, m, dt = x["motor_gains"][:, 0], x["motor_gains"][:, 1], x["motor_inertia"], x["dt"][0]
         dof = x["motor_dof"]
         here = x["coordinate"][x["joint_coordinate"][x["dof_body"][dof]]]
-        rows = x["dof_row"][dof]
-        before, after = x["v0"][rows], 0.5 * (x["y"] + x["ahead"])[rows]  # where something lands, of the way
+        before = x["v0"][x["dof_row"][dof]]
         pd, servo, place, speed = self._wants(self.kept.driven(q), (q, v))
         alpha, slope = end_share_slope(dt * kd / m)
         R = kp * dt * dt / m
@@ -810,8 +812,8 @@ class StepParameters:
             "target": of_force * np.select([pd, servo], [kp, follow], 1.0),
             "velocity": of_force * np.where(pd, follow, 0.0),
             "feedforward": np.where(servo, of_force, 0.0),
-            "kp": of_force * np.where(pd, place - here + by_kp * (speed - after), 0.0),
-            "kd": of_force * np.where(servo, speed - (1.0 - by_kd) * before - by_kd * after, 0.0),
+            "kp": np.where(pd, of_force * (place - here + by_kp * speed) + by_kp * of_b, 0.0),
+            "kd": np.where(servo, of_force * (speed - (1.0 - by_kd) * before) + by_kd * of_b, 0.0),
         }
 
 
@@ -883,8 +885,8 @@ def step_vjp(
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
     (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and
     so are, with loops, the inertias by which the projection that closes them is weighted. Where touching
-    contacts pass impacts on, as in a row of balls, gradients by all of these but those of actuators are NaN:
-    they are not known.
+    contacts pass impacts on, as in a row of balls, only gradients by targets, velocities and feedforward are
+    known; the others are NaN.
 
     Source: contact/step_derivatives.py.  Cost: about that of a step.
 

@@ -162,3 +162,27 @@ def test_what_is_refused(driven) -> None:
         rk.step_derivatives(robot, q, v, actuators=rk.PD(kp=1.0))
     with pytest.raises(rk.RobokitError, match="only first derivatives"):
         _ = rk.step_function(robot, **arguments(how)).pullback.pullback
+
+
+@pytest.mark.parametrize("restitution", [None, 0.5, 1.0])
+def test_gains_of_servos_where_a_robot_lands_or_bounces(restitution) -> None:
+    """A damper opposes an impact as well: what gains are worth, beside differences, in steps of a fall."""
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    rng, gains = np.random.default_rng(2), {"kp": 60.0, "kd": 2.0}
+    start = rk.standing_configuration(robot, tilt=0.2, height=0.01, seed=3)
+    how = {"dt": DT, "ground": rk.Ground(restitution=restitution)}
+    fall = {"duration": 0.2, "actuators": rk.PD(**gains), "record_every": 1}
+    run = rk.simulate(robot, start, -0.4 * np.eye(robot.nv)[5], **how, **fall)
+    hit = np.abs(np.diff(run.v, axis=0)).max(axis=1)
+    for k in np.argsort(hit)[-6:]:
+        q, v, w = run.q[k], run.v[k], rng.normal(size=(2, robot.nv))
+
+        def step(q=q, v=v, w=w, **other: float) -> rk.sim.StepGradient:
+            servo = rk.PD(**(gains | other), target=start, effort=20.0)
+            return rk.step_vjp(robot, q, v, *w, **how, actuators=servo)
+
+        found = step().parameters
+        for name, x in gains.items():
+            low, high = (step(**{name: x + d}) for d in (-1e-4, 1e-4))
+            slope = (w[0] @ robot.difference(low.q, high.q) + w[1] @ (high.v - low.v)) / 2e-4
+            assert found[name].sum() == pytest.approx(slope, rel=1e-5, abs=1e-8), (k, name)

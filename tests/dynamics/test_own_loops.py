@@ -110,6 +110,35 @@ def columns(result):
     return [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, n, old: for_range(n, lambda k, s: s + old, 0.0),
+        lambda x, n, old: x * old,
+        lambda x, n, old: x - old,
+        lambda x, n, old: x / old,
+        lambda x, n, old: old + 1.0,
+        lambda x, n, old: where(x > old, 1.0, 2.0),
+        lambda x, n, old: where((x > 0.0) & (old > 0.0), x, 2.0),
+        lambda x, n, old: where(old > 0.0, 1.0, 2.0),
+        lambda x, n, old: cond(x > 0.0, lambda: x, lambda: old),
+        lambda x, n, old: sum(vmap(lambda y: y * old)([x, n])),
+        lambda x, n, old: for_range(whole(n), lambda k, s: s + 1.0, old),
+    ],
+)
+def test_what_an_earlier_recording_has_computed_is_not_taken_for_something_else(use):
+    """A cache outside of the function holds what the first of two recordings has computed."""
+    kept = {}
+
+    @rk.function(inputs={"x": (), "n": ()}, outputs={"y": ()})
+    def remembering(tree, x, n):
+        return use(x, n, kept.setdefault("x", x * x))
+
+    with pytest.raises(FunctionError, match="must not keep what it computes in a global, a cache"):
+        for robot in (ROBOT, QUADRUPED):
+            remembering(robot, 3.0, 2.0)
+
+
 @each
 def test_a_row_of_a_batch_has_the_bits_of_its_single_run(name):
     """Lanes that differ in their counts and stop at different turns; reproducible, Python has them too."""

@@ -332,6 +332,8 @@ class LoopKernel:
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
+        fuses_all: whether sums that go on are fused with products, too (emit.py): long functions are faster,
+            short ones that wait for their own sums slower.
 
     Its code is compiled sooner at first, with the same results, and well when it has run for a while.
 
@@ -369,11 +371,13 @@ class LoopKernel:
         checked: bool = False,
         from_source: Callable[..., None] | None = None,
         lanes: int | None = None,
+        fuses_all: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
+        self.fuses_all = fuses_all
         self.seconds, self.well, self.version = 0.0, False, 0
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
@@ -493,7 +497,7 @@ class LoopKernel:
 
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
         """The functions for so many lanes, without what kernels have in common; parts as in :meth:`code`."""
-        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused)
+        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused, self.fuses_all)
         of_state = [not a.shared for a in self.arrays]
         driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
@@ -584,7 +588,8 @@ class LoopKernel:
     def _source_of(self, lanes: int, real: Real, part: str) -> Source | None:
         if self._source is None or "graph" in vars(self):  # the recording tells
             return None
-        what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
+        kind = self.reproducible, self.checked, self.fuses_all
+        what = self.name, self.sizes, self.arrays, *kind, lanes, real, part
         return Source.of(self._source, what)
 
     def shipped_file(self, instructions: str) -> str:

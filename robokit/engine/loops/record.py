@@ -50,8 +50,8 @@ from robokit import dataclass_tools
 from robokit.dataclass_tools import frozen
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.ops import CONST, OPERATIONS, SELECT, TRUTHS
-from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
+from robokit.engine.trace.ops import AND, CONST, NOT, OPERATIONS, OR, SELECT, TRUTHS
+from robokit.engine.trace.scalar import KEPT, NO_BRANCH, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
@@ -454,7 +454,7 @@ class LoopGraph(Graph):
         """The node that holds a value as it is."""
         if isinstance(x, (Scalar, Integer, Truth)):
             if x.graph is not self:
-                raise Escaped(self.escaped(getattr(x.graph, "lines", {0: None})[0]))
+                raise Escaped(f"{KEPT}{told('used', users_line())}")
             return self.here(self.plain(x.ref) if isinstance(x, Scalar) else x.number)
         if isinstance(x, (bool, np.bool_)):
             zero = self.add((WHOLE, 0))
@@ -474,6 +474,21 @@ class LoopGraph(Graph):
             f"this is a {type(x).__name__}; tuples, lists and NumPy's arrays of them are, too, and list(v) "
             "of a vector v",
         )
+
+    def known(self, number: int) -> bool | None:
+        """Whether a comparison holds, if that follows from whole numbers that are constants."""
+        node = self.nodes[number]
+        if node[0] in (WHOLE_LT, WHOLE_LE, WHOLE_EQ):
+            a, b = (self.nodes[k] for k in node[1:])
+            both = a[0] == b[0] == WHOLE
+            return bool(WHOLE_OPERATIONS[node[0]].value(a[1], b[1])) if both else None
+        if node[0] == NOT:
+            found = self.known(node[1])
+            return None if found is None else not found
+        if node[0] in (AND, OR):
+            sides, decides = [self.known(k) for k in node[1:]], node[0] == OR
+            return decides if decides in sides else None if None in sides else not decides
+        return None
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""
@@ -935,6 +950,10 @@ def _same(graph: LoopGraph, value: Any, expected: tuple[str, list[int]], what: s
     return [graph.node(x) for x in flat(value)]
 
 
+_NOTHING: dict[str, Any] = {REAL: 0.0, INTEGER: 0, TRUTH: False}
+"""What a branch that never runs leaves, by kind."""
+
+
 class Recorder:
     """What for_range, while_loop and cond do while a graph is recorded."""
 
@@ -1006,19 +1025,28 @@ class Recorder:
         return unknown
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-        """As :func:`robokit.spatial.control_flow.cond`."""
+        """As :func:`robokit.spatial.control_flow.cond`.
+
+        Where the graph knows the condition, the branch that never runs is not recorded, but the other one is
+        still a branch: the same sums are fused with products (emit.py) as where the condition is not known.
+        """
         graph = self.graph
         if not isinstance(condition, Truth):
             raise wrong("cond: a condition is a comparison", condition, "x != 0, or another one")
         branches: list[Region] = []
         first: tuple[Any, tuple[str, list[int]]] | None = None
         asked = graph.node(condition)
-        for branch in (then, otherwise):
+        known = graph.known(asked)
+        for branch in (then, otherwise) if known is None else (then if known else otherwise,):
             with graph.region(False) as region:
                 value = branch()
                 first = first or (value, _pattern(graph, value))
                 region.results = _same(graph, value, first[1], "the second branch of cond", "the first one")
             branches.append(region)
+        if known is not None:
+            with graph.region(False) as region:
+                region.results = [graph.node(_NOTHING[graph.kinds[k]]) for k in branches[0].results]
+            branches.insert(known, region)
         assert first
         return self._left((COND, asked, *(region.number for region in branches)), first[0], branches[0])
 

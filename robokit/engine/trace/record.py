@@ -24,7 +24,7 @@ from robokit.engine.trace.ops import (
     STILL,
     TRUTHS,
 )
-from robokit.engine.trace.scalar import Scalar, Truth, node_of, where
+from robokit.engine.trace.scalar import KEPT, Scalar, Truth, node_of, reference, where
 from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
@@ -128,7 +128,7 @@ def _one_by_one(
             found.append(run(*column))
             continue
         number = _block(graph, (*key, *pattern), run, pattern, 1)
-        operands = [graph.plain(x.ref) for x in column if type(x) is Scalar]
+        operands = [node_of(graph, x) for x in column if type(x) is Scalar]
         found.append(_called(graph, number, operands, 1)[0])
     return found
 
@@ -263,7 +263,7 @@ def _block(
         graph.within = True
         values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
         graph.within = False
-        results = [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values]
+        results = [node_of(graph, x) if type(x) is Scalar else float(x) for x in values]
         block = graph.shared[pattern] = Block(parameters, results, lanes)
         if lanes > 1:
             block.around = {r for r in results if type(r) is int} - _body(graph, parameters)
@@ -408,7 +408,7 @@ class Recorder:
                 return of_each(choice, c, x, y)
             if isinstance(x, Truth | bool) and isinstance(y, Truth | bool):
                 return (c & x) | (opposite & y)
-            if type(y) is Scalar and abs(y.ref) >= begin and graph.nodes[abs(y.ref)][0] > CONST:
+            if type(y) is Scalar and abs(reference(graph, y)) >= begin and graph.nodes[abs(y.ref)][0] > CONST:
                 y = where(opposite, y, 0.0, GUARD)
             return where(c, x, y, GUARD)
 
@@ -473,17 +473,14 @@ class Equations:
 
     def still(self, x: Any, *beside: Any) -> Scalar:
         """A number whose derivative is 0: each time another node, in the body of a block if one beside is."""
-        operands = map(self._number, (x, float(len(self.graph.nodes)), *beside))
+        operands = (node_of(self.graph, each) for each in (x, float(len(self.graph.nodes)), *beside))
         return Scalar(self.graph, self.graph.add((STILL, *operands)))
 
     def solved(self, *operands: Sequence[Any]) -> list[Scalar]:
         """The numbers that solve an equation, given v, r, b and x: neighbours in the graph."""
         count, flat = len(operands[0]), [x for row in operands for x in row]
-        at = [self._number(x) for x in (*map(float, range(count)), float(count), *flat)]
+        at = [node_of(self.graph, x) for x in (*map(float, range(count)), float(count), *flat)]
         return [Scalar(self.graph, self.graph.add((SOLVED, at[i], *at[count:]))) for i in range(count)]
-
-    def _number(self, x: Any) -> int:
-        return self.graph.plain(x.ref if type(x) is Scalar else self.graph.constant(float(x)))
 
 
 def noted() -> Equations | None:
@@ -546,5 +543,7 @@ def trace(
     sizes = [math.prod(shape) for _, shape in outputs]
     if (found := [len(row) for row in returned]) != sizes:
         raise ValueError(f"the function returned {found} scalars, declared are {sizes}")
+    if any(type(x) is Scalar and x.graph is not graph for row in returned for x in row):
+        raise FunctionError(KEPT)
     results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
     return Program.finish(graph, inputs, outputs, results)

@@ -121,6 +121,13 @@ NO_BRANCH = (
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
+KEPT = (
+    "this value was computed while another function, or this one for another robot or kernel, was recorded, "
+    "and means nothing here: a function must not keep what it computes in a global, a cache or a default "
+    "argument, but computes it anew from its arguments"
+)
+"""What is said where values of two recordings meet."""
+
 DEFERS: set[type] = {ndarray}  # types that know themselves what to do with a scalar
 
 _new = object.__new__  # without ``__init__``, which takes as long as all else that an operation needs
@@ -145,6 +152,8 @@ class Scalar:
     def __add__(self, other: Any) -> Any:
         graph = self.graph
         if other.__class__ is Scalar:
+            if other.graph is not graph:
+                raise TypeError(KEPT)
             return _sum(graph, self.ref, other.ref)
         if other.__class__ in DEFERS:
             return NotImplemented
@@ -156,6 +165,8 @@ class Scalar:
     def __sub__(self, other: Any) -> Any:
         graph = self.graph
         if other.__class__ is Scalar:
+            if other.graph is not graph:
+                raise TypeError(KEPT)
             return _sum(graph, self.ref, -other.ref)
         if other.__class__ in DEFERS:
             return NotImplemented
@@ -168,6 +179,8 @@ class Scalar:
     def __mul__(self, other: Any) -> Any:
         graph, a = self.graph, self.ref
         if other.__class__ is Scalar:
+            if other.graph is not graph:
+                raise TypeError(KEPT)
             b = other.ref
         elif other.__class__ in DEFERS:  # the array does it, entry by entry
             return NotImplemented
@@ -195,7 +208,7 @@ class Scalar:
 
     def __truediv__(self, other: Any) -> Any:
         if other.__class__ is Scalar:
-            return _quotient(self.graph, self.ref, other.ref)
+            return _quotient(self.graph, self.ref, reference(self.graph, other))
         if other.__class__ in DEFERS:
             return NotImplemented
         other = float(other)
@@ -294,12 +307,12 @@ class Truth:
     def __and__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
             return self if holds(other) else False
-        return Truth(self.graph, self.graph.record(AND, self.number, other.number))
+        return Truth(self.graph, self.graph.record(AND, self.number, truth_of(self.graph, other)))
 
     def __or__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
             return True if holds(other) else self
-        return Truth(self.graph, self.graph.record(OR, self.number, other.number))
+        return Truth(self.graph, self.graph.record(OR, self.number, truth_of(self.graph, other)))
 
     __rand__, __ror__ = __and__, __or__
 
@@ -364,9 +377,25 @@ def _quotient(graph: Graph, a: int, b: int) -> Any:
     return Scalar(graph, number if (a < 0) == (b < 0) else -number)
 
 
+def reference(graph: Graph, x: Any) -> int:
+    """Signed reference to a traced or plain number. Raises TypeError: it is of another graph."""
+    if type(x) is not Scalar:
+        return graph.constant(float(x))
+    if x.graph is not graph:
+        raise TypeError(KEPT)
+    return x.ref
+
+
 def node_of(graph: Graph, x: Any) -> int:
     """Node that holds a traced or plain number as it is."""
-    return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
+    return graph.plain(reference(graph, x))
+
+
+def truth_of(graph: Graph, x: Truth) -> int:
+    """Node of a comparison. Raises TypeError: it is of another graph."""
+    if x.graph is not graph:
+        raise TypeError(KEPT)
+    return x.number
 
 
 def _compare(opcode: int, a: Any, b: Any) -> Truth:
@@ -410,7 +439,7 @@ def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
     if a.__class__ in generic.OUTERMOST or b.__class__ in generic.OUTERMOST:
         return generic.where(condition, a, b)
     graph = condition.graph
-    first, second = (x.ref if type(x) is Scalar else graph.constant(float(x)) for x in (a, b))
+    first, second = reference(graph, a), reference(graph, b)
     if first == second:
         return a
     if first < 0 and second < 0:
