@@ -195,7 +195,8 @@ def _fastest_link(run: Trajectory, least: float) -> tuple[float, str, float]:
     program, notes = run.program, run.notes
     assert program is not None
     q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
-    speed, row, body = fastest_spin(program.robot, q, v, least)
+    known = None if notes is None else lambda: notes.facts
+    speed, row, body = fastest_spin(program.robot, q, v, least, known=known)
     if not body:
         return speed, "", 0.0
     t = run.t[row] if notes is None else run.summary["dt"] * notes.begin[row]

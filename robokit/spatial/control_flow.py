@@ -21,7 +21,9 @@ import importlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -526,6 +528,64 @@ def closed(error: Exception) -> Iterator[None]:
         yield
     finally:
         _closed.depth, _closed.error = before
+
+
+@contextmanager
+def unchanged(what: str, *functions: Any) -> Iterator[None]:
+    """While it lasts, functions run once that stand for many runs, or for none.
+
+    What they change around them would change once, whatever the loop or the condition. What they add to a
+    list or a dict may be notes of theirs.
+
+    Args:
+        what: they are, for the message.
+        functions: of Python; of others nothing is known.
+
+    Raises:
+        TypeError: a variable of a function around them, or an entry of a list, dict or array in one, has
+            another value afterwards.
+    """
+    before = [held for function in functions for held in _held_by(function)]
+    yield
+    for name, read, value in before:
+        with suppress(LookupError):
+            if _is_same(read(), value):
+                continue
+        raise TypeError(
+            f"{what} changes {name!r}, of the function around it: while it is recorded it runs once, not in "
+            "each turn, or where the condition holds; carry the value (for_range(n, body, start)), return it "
+            "from both branches of cond, or write to memory (zeros)"
+        )
+
+
+def _held_by(function: Any) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+    """Each variable that a function closes over, and each entry of it: name, how to read it, value."""
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
+        with suppress(ValueError):  # a name without a value yet
+            yield name, partial(getattr, cell, "cell_contents"), cell.cell_contents
+            yield from _entries(name, cell.cell_contents, set())
+
+
+def _entries(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+    """The same of the entries of lists, dicts and arrays in each other; memory may be written."""
+    if id(held) in seen or isinstance(held, Memory):
+        return
+    seen.add(id(held))
+    if isinstance(held, np.ndarray):
+        yield name, held.copy, held.copy()
+    if isinstance(held, list | dict):
+        for key, value in [*(held.items() if isinstance(held, dict) else enumerate(held))]:
+            yield name, partial(getitem, held, key), value
+            yield from _entries(name, value, seen)
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two are one object, or equal numbers, or arrays of these."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and x is not y:
+        return x.shape == y.shape and all(map(_is_same, x.ravel().tolist(), y.ravel().tolist()))
+    numbers = isinstance(x, float | int) and isinstance(y, float | int)
+    return x is y or (numbers and (x == y or (x != x and y != y)))
 
 
 @contextmanager
