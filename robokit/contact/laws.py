@@ -67,7 +67,6 @@ def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any
             lambda: cond(kind == SPIN, lambda: spins(p, mu, arm, N)[:2], lambda: (clamp(p[2], mu, arm), 0.0)),
         ),
     )
-    # Out here these products are fused with the same sums where kinds are known, as in lanes.
     return p[0] * share, p[1] * share, normal
 
 

@@ -6,7 +6,8 @@ lane is near has no impulse in the others). What goes other ways in each lane is
 pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others, and all are
 checked together (:func:`robokit.contact.solver.attempt`). Where a lane needs more place, or is no longer
 finite, its neighbours stop too: ``needed`` tells, and steps that were not taken are taken later. Most steps
-have contacts with friction alone: then constraints' kinds and numbers are known.
+have contacts with friction alone: then constraints' kinds and numbers are known. Kinds are constants of the
+recording and not Python's numbers: what depends on them is fused with the same sums as in step.py.
 
 Cost: 0.7 to 0.8 of step.py by row, half of it in single precision.
 """
@@ -34,9 +35,9 @@ from robokit.contact.kinematics import advance, mass_matrix, place_bodies, veloc
 from robokit.contact.landings import solve_landings
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.pattern import symbolic
-from robokit.contact.robot_data import FEW
+from robokit.contact.robot_data import FEW, deep
 from robokit.contact.vectors import anywhere, nothing, of_all_forces, one_by_one
-from robokit.engine.loops.fields import kernel_of, once, whole
+from robokit.engine.loops.fields import constant, kernel_of, once, whole
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import cond, for_range
@@ -129,13 +130,16 @@ def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["floa
     return kernel_of(name, function, arrays, by_source=True, reproducible=reproducible, lanes=lanes)
 
 
-def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> bool:
+def may_go_in_lanes(
+    x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray], reproducible: bool = False
+) -> bool:
     """Whether the steps of a program can be taken in lanes.
 
-    ``rows``: those in which rows differ, (rows, ...) each.
+    ``rows``: those in which rows differ, (rows, ...) each; ``reproducible``: as in :func:`lanes_kernel`.
     """
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
-    if len(x["part_rows"]) > FEW:  # lanes keep the order of the rows
+    by_bodies = deep(x) and not reproducible
+    if by_bodies or len(x["part_rows"]) > FEW:  # lanes have A by rows, in their order
         return False
     if (x["spring_law"] >= 0).any():  # tensions that are functions have a kernel of their own
         return False
@@ -188,11 +192,13 @@ def step_on_planes(x: Any) -> None:
     _begin(x)
     _contacts_alone(x)
 
+    world = constant(x.q, 0)
+
     def world_first(at: Any) -> Any:
-        return 0 if isinstance(at[1], int) and at[1] == 0 else None
+        return world if isinstance(at[1], int) and at[1] == 0 else None
 
     x.c_bodies, x.contact_shapes = Known(x.c_bodies, world_first), Known(x.contact_shapes, world_first)
-    x.ground_shapes = Known(x.ground_shapes, lambda k: 1)
+    x.ground_shapes = Known(x.ground_shapes, lambda k: constant(x.q, 1))
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: detect_on_planes(x)))
 
 
@@ -217,7 +223,7 @@ def _begin(x: Any) -> None:
 
 def _contacts_alone(x: Any) -> None:
     """All constraints are contacts. One has the same number as its contact, as none turns."""
-    x.c_kind = Known(x.c_kind, lambda c: FRICTION)
+    x.c_kind = Known(x.c_kind, lambda c: constant(x.q, FRICTION))
     x.c_of, x.contact_constraint = Known(x.c_of, lambda c: c), Known(x.contact_constraint, lambda c: c)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from robokit.engine.loops.fields import by_lane, kernel_of, once, real, whole
+from robokit.engine.backend import llvm
+from robokit.engine.loops.fields import by_lane, constant, kernel_of, once, real, whole
 from robokit.engine.loops.kernel import ArrayOf
 from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import where
@@ -102,3 +105,35 @@ def test_lanes_write_one_number_to_what_they_share_and_return_nothing_one_by_one
         assert kernel(x=np.ones(1))["y"] == 1.0
         with pytest.raises(TypeError, match=message):
             kernel(x=np.ones((9, 1)))
+
+
+def of_kind(x: Any, kind: Any) -> None:
+    """Sums beside what branches on a kind leave: a product, 0 and 1, and what was made before."""
+    a, b, c, d, e, f = (x.numbers[k] for k in range(6))
+    product, nothing, one = cond(kind == 2, lambda: (a * b, 0.0, 1.0), lambda: (a, b, c))
+    x.out[0] = product + c * d
+    x.out[1] = (nothing + c * d) + e * f
+    x.out[2] = (one * (c * d)) - e
+    x.out[3] = cond((kind == 1) | (a == math.inf), lambda: a, lambda: c * d + e * f) - a * b
+    x.out[4] = e * f + a * b  # of which the last one was there first
+    x.out[5] = where(kind == 2, c * e, d) + where(kind < 2, 2.0, 1.0) * (a * b)
+
+
+OF_KIND = (whole("kind", 1), real("numbers", 6), real("out", 6, role="out"))
+
+
+@pytest.mark.parametrize("reproducible", [False, True])
+def test_a_kind_that_is_a_constant_changes_no_bits(reproducible: bool) -> None:
+    """Sums are fused with the same products as where the kind is known only as the kernel runs."""
+    kinds, numbers = np.full((200, 1), 2), np.random.default_rng(8).normal(size=(200, 6))
+
+    def out(kind: Callable[[Any], Any]) -> np.ndarray:
+        kernel = kernel_of("of_kind", lambda x: of_kind(x, kind(x)), OF_KIND, reproducible=reproducible)
+        found: np.ndarray = kernel(kind=kinds, numbers=numbers)["out"]
+        return found
+
+    unknown, constants, known = (
+        out(kind) for kind in (lambda x: x.kind[0], lambda x: constant(x.kind, 2), lambda x: 2)
+    )
+    np.testing.assert_array_equal(constants, unknown)
+    assert reproducible or not llvm.has_fused_multiply_add() or (known != unknown).any(axis=0).sum() >= 3

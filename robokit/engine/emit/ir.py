@@ -7,6 +7,8 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dataclass_tools import frozen
 from robokit.engine.trace.ops import INTRINSICS, OPERATIONS
@@ -77,6 +79,14 @@ def number(value: float, real: Real = FLOAT64) -> str:
     return "0x" + struct.pack(">d", rounded(value, real)).hex().upper()
 
 
+def table(name: str, numbers: Sequence[float], dtype: str = "int32") -> str:
+    """A constant array; its bytes are a string, which LLVM reads some times as fast as numbers."""
+    with np.errstate(over="ignore"):  # infinity where one is too large
+        content = np.array(numbers, dtype)
+    escaped = "\\" + content.tobytes().hex("\\")
+    return f'@{name} = internal constant [{content.nbytes} x i8] c"{escaped}", align {content.itemsize}\n'
+
+
 def rounded(value: float, real: Real) -> float:
     """The number of that kind which is nearest."""
     # Infinity where it is too large, unlike struct.
@@ -93,21 +103,16 @@ def suffix(lanes: int, real: Real = FLOAT64) -> str:
     return real.suffix if lanes == 1 else f"v{lanes}{real.suffix}"
 
 
-def words(lanes: int, real: Real) -> dict[str, str]:
-    """What stands for the words in braces of an operation's instruction (trace/ops.py), on so many lanes."""
-    return {
+def instructions(lanes: int, real: Real) -> list[str]:
+    """The instruction of each operation (trace/ops.py), on so many lanes, with `%s` for each operand."""
+    words = {
         "t": vector(lanes, real.kind),
         "truth": vector(lanes, "i1"),
         "true": "true" if lanes == 1 else "splat (i1 true)",
         "suffix": suffix(lanes, real),
         "i": vector(lanes, "i32"),
     }
-
-
-def instructions(lanes: int, real: Real) -> list[str]:
-    """The instruction of each operation (trace/ops.py), on so many lanes, with `%s` for each operand."""
-    named = words(lanes, real)
-    return [operation.llvm.format(**named) for operation in OPERATIONS]
+    return [operation.llvm.format(**words) for operation in OPERATIONS]
 
 
 def multiply_add(lanes: int, real: Real) -> str:

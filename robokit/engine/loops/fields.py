@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import INTEGER, Array, Recorder
+from robokit.engine.loops.record import Array, Recorder
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.ops import INTEGER
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import call
 
@@ -242,6 +243,18 @@ def whole(name: str, *shape: int | str, role: str = "in") -> ArrayOf:
     return ArrayOf(name, shape, role, "integer")
 
 
+def constant(array: Array, value: int) -> Any:
+    """A whole number as a constant of a recording, where a branch on it is still a branch.
+
+    So the same sums are fused with products (emit.py) as in a kernel that knows the number only as it runs,
+    and bits are the same. On a number of Python there is no branch: what one would leave may be a product.
+
+    ``array``: one of the recording.
+    """
+    graph = array.graph
+    return graph.wrapped(graph.node(value))
+
+
 def sizes_of(arrays: Iterable[ArrayOf]) -> list[str]:
     """The names of all sizes, in the order in which they are met."""
     return list(dict.fromkeys(n for a in arrays for n in a.shape if isinstance(n, str)))
@@ -261,7 +274,7 @@ def kernel_of(
     sizes: Sequence[str] = (),
     **options: Any,
 ) -> LoopKernel:
-    """A kernel whose function takes one namespace of sizes and arrays.
+    """A kernel whose function takes one namespace of sizes and arrays; it fuses all sums with products.
 
     Args:
         name: of the kernel.
@@ -277,7 +290,8 @@ def kernel_of(
     def run(*values: Any) -> None:
         function(SimpleNamespace(**dict(zip(names, values, strict=True))))
 
-    return LoopKernel(name, run, sizes, arrays, from_source=function if by_source else None, **options)
+    source = function if by_source else None
+    return LoopKernel(name, run, sizes, arrays, from_source=source, fuses_all=True, **options)
 
 
 def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -56,26 +56,18 @@ from robokit.engine.loops.environment import (
     record_call,
     record_opened,
 )
-from robokit.engine.loops.record import (
-    INTEGER,
-    LINK,
-    REAL,
-    Array,
-    LoopGraph,
-    Recorder,
-    failure,
-    recording,
-)
+from robokit.engine.loops.record import Array, LoopGraph, Recorder, failure, recording
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.ops import INTEGER, LINK, REAL
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm import Function
-    from robokit.engine.loops.analysis import Usage
+    from robokit.engine.loops.interpret import Usage
 
 
 _log = logging.getLogger(__name__)
@@ -332,6 +324,8 @@ class LoopKernel:
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
+        fuses_all: whether sums that go on are fused with products, too (emit.py): long functions are faster,
+            short ones that wait for their own sums slower.
 
     Its code is compiled sooner at first, with the same results, and well when it has run for a while.
 
@@ -369,11 +363,13 @@ class LoopKernel:
         checked: bool = False,
         from_source: Callable[..., None] | None = None,
         lanes: int | None = None,
+        fuses_all: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
+        self.fuses_all = fuses_all
         self.seconds, self.well, self.version = 0.0, False, 0
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
@@ -493,7 +489,7 @@ class LoopKernel:
 
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
         """The functions for so many lanes, without what kernels have in common; parts as in :meth:`code`."""
-        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused)
+        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused, self.fuses_all)
         of_state = [not a.shared for a in self.arrays]
         driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
@@ -584,7 +580,8 @@ class LoopKernel:
     def _source_of(self, lanes: int, real: Real, part: str) -> Source | None:
         if self._source is None or "graph" in vars(self):  # the recording tells
             return None
-        what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
+        kind = self.reproducible, self.checked, self.fuses_all
+        what = self.name, self.sizes, self.arrays, *kind, lanes, real, part
         return Source.of(self._source, what)
 
     def shipped_file(self, instructions: str) -> str:
@@ -826,15 +823,12 @@ class LoopKernel:
         return Live(self.unlinked, self._written).reasons()
 
     def _usage(self, arguments: Mapping[str, Any]) -> Usage:
-        from robokit.engine.loops.analysis import Usage
+        from robokit.engine.loops.interpret import Usage
 
         sizes, arrays, rows = self._read(arguments, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
-        own = [
-            x.ravel() if a.role == "in" else x.ravel().copy()
-            for a, x in zip(self.arrays, arrays, strict=True)
-        ]
+        own = [x.ravel() for x in arrays]
         return Usage(self.unlinked, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
