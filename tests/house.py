@@ -64,6 +64,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("fields", "robot_data", "materials", "vectors"),
         ("kinematics", "laws", "pattern", "groups"),
         ("linear", "distances"),
+        ("articulated",),
         ("solver",),
         ("constraints",),
         ("closing_derivatives", "landings"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import math
+import os
 import re
 import sys
 import textwrap
@@ -69,6 +70,12 @@ def _time(text: str) -> float:
 def _tolerance(text: str) -> float:
     smallest, largest = math.nextafter(0.0, 1.0), math.nextafter(0.1, 0.0)
     return any_number(text, "a number above 0 and below 0.1", smallest, largest)
+
+
+def _folder(text: str) -> str:
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
+    return text
 
 
 def _code(text: str) -> str:
@@ -141,9 +148,10 @@ class Parser(argparse.ArgumentParser):
         if rest:
             names = [text.partition("=")[0] for text in rest]
             unknown = [name for name in names if name.startswith("--") and len(name) > 2]
-            known = [name for name in self._option_string_actions if name.startswith("--")]
-            near = nearest_names(unknown[0], known) if unknown else []
-            advice = f"; did you mean {' or '.join(near)}?" if near else ""
+            known = [name[2:] for name in self._option_string_actions if name.startswith("--")]
+            # Options end alike, as friction and duration do, which is no sign of a slip.
+            near = nearest_names(unknown[0][2:], known, cutoff=0.7) if unknown else []
+            advice = f"; did you mean {' or '.join(f'--{name}' for name in near)}?" if near else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{advice}")
         return found, rest
 
@@ -245,7 +253,7 @@ def _reading(sub: Sub) -> None:
         --root NAME  robot to read from an MJCF, SDF or USD file with several: the name of its root body or of
             its model
         """,
-        package_dir=REPEATED,
+        package_dir=REPEATED | {"type": _folder},
         mesh_up_axis={"choices": ("ignore", "apply"), "default": "ignore"},
         loops={"choices": ("declared", "close"), "default": "declared"},
     )

@@ -319,8 +319,11 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
 def wanted_films(arguments: argparse.Namespace) -> list[Path]:
     """The files that the options ask for, checked before any work.
 
-    Raises RobokitError where one cannot be written, or what makes it is not installed.
+    Raises RobokitError where one cannot be written, or what makes it is not installed; WrongUsage for a
+    picture after the end.
     """
+    if arguments.at is not None and arguments.at > arguments.duration:
+        raise WrongUsage(f"--at {arguments.at:g}: the run takes {arguments.duration:g} s (--duration)")
     files = [
         writable(name, suffix)
         for suffix in (".mp4", ".gif", ".png")

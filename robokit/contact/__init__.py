@@ -9,6 +9,7 @@ laws            force laws: the impulse for a velocity, and its tangent
 pattern         sparsity of the Newton matrix: the order of elimination, the fill, where blocks are
 groups          what constraints connect in a step
 linear          the Newton matrix, its factors and solutions
+articulated     the same of deep trees without the matrix, by articulated inertias
 solver          the velocity at the end of a step
 constraints/    each kind of force
 landings        impacts without restitution: the whole of one in the step in which something lands

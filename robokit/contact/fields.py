@@ -440,6 +440,10 @@ SOLVER = (
     whole("pattern_length", "n_blocks", role="work"),
     whole("filled", 1, role="work"),  # blocks that A needs room for
     whole("links", "n_blocks", 4, role="work"),  # see pattern.py
+    # Of deep trees (articulated.py), by body, with one more row:
+    whole("coupled", "n_deep", 7, role="work"),  # lists of the bodies that it is coupled with
+    real("p_and_V", "n_deep", 2, 8, role="work"),  # force that is left on it, and its velocity
+    real("worth", "n_deep", 6, 2, 8, role="work"),  # of a dof of another one: M s, s^T M
     whole("next_clique", "n_constraints", role="work"),  # the next one of the same last row, or -1
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
@@ -447,7 +451,7 @@ SOLVER = (
     real("pair_S", "n_dofs", 6, role="work"),  # their columns with these signs, about the place of K
     real("pair_S_by_row", 6, "n_columns", role="work"),  # these by columns of A, 0 where there is none
     real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
-    # 21 numbers of the symmetric part of K, 15 of the skew one
+    # 21 numbers of the symmetric part of K, 15 of the skew one; of deep trees with inertias of bodies
     whole("has_K", "n_bodies", role="work"),  # 1 where there is one
     real("V_y", "n_bodies", 6, role="work"),  # velocities of the bodies at y
     real("Vd", "n_bodies", 6, role="work"),  # and along the search direction

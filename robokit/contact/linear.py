@@ -243,7 +243,7 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
         A[(*place, n)] = value
 
 
-def _next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, Any]:
+def next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, Any]:
     """Sum K of constraints from c on: by the body that moves, of a pair of them in that of the world.
 
     Returns the constraint after those of the first pair, or how many there are, and whether there is a pair.
@@ -279,7 +279,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
     def to_next_pair(c: Any) -> Any:
         """States that are computed side by side come to their first pair together, then to their second."""
         alone = in_lanes(x) or hasattr(x, "unrolls")
-        c, there = _next_pair(x, c, constraints, made) if alone else once(x, _next_pair, c, constraints)
+        c, there = next_pair(x, c, constraints, made) if alone else once(x, next_pair, c, constraints)
         cond(there > 0, lambda: whole_pair(c - 1), nothing)
         return c
 
@@ -295,7 +295,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         def acting() -> None:
             K = ArticulatedInertia.of(_symmetric(x, b))
             for_range(x.body_dofs[b, 1], lambda e: _of_dof(x, x.body_dofs[b, 0] + e, K, b))
-            cond(parent >= 0, lambda: _carry(x, parent, K, lambda: _skew(x, b)), nothing)
+            cond(parent >= 0, lambda: carry_on(x, b, parent), nothing)
 
         cond(x.has_K[b] > 0, acting, nothing)
 
@@ -316,6 +316,18 @@ def _skew(x: Any, b: Any) -> list[Any]:
     return [x.K[b, SYMMETRIC + e] for e in range(15)]
 
 
+def whole_stiffness(x: Any, b: Any) -> list[list[Any]]:
+    """K of a body by rows; both of its parts are there."""
+    even, odd = ArticulatedInertia.of(_symmetric(x, b)), Skew.of_row(x.K, b)
+    A, B, M = even.A.full(), even.B, even.M.full()
+    a, N, b_x = Matrix3.skew(odd.a), odd.M, Matrix3.skew(odd.b)
+    rows = [[*_sum(A.rows[r], a.rows[r]), *_sum(B.rows[r], N.rows[r])] for r in range(3)]
+    for r in range(3):
+        across = [B.rows[k][r] - N.rows[k][r] for k in range(3)]
+        rows.append([*across, *_sum(M.rows[r], b_x.rows[r])])
+    return rows
+
+
 def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:
     """Add to the K of a body, or begin with it."""
     there = x.has_K[body] > 0
@@ -330,6 +342,11 @@ def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> Non
     write_row(x.K, body, added(_symmetric(x, body), K))
     cond(x.n_of[4] > 0, add_skew, nothing)
     x.has_K[body] = 1
+
+
+def carry_on(x: Any, source: Any, body: Any) -> None:
+    """Add the K of one body to that of another."""
+    _carry(x, body, ArticulatedInertia.of(_symmetric(x, source)), lambda: _skew(x, source))
 
 
 def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:

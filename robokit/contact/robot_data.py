@@ -31,6 +31,11 @@ KINDS = tuple(JOINT_TABLE)  # kinds of joints in the order of their numbers
 BLOCK = 4  # rows and columns of a block of A, and numbers of a vector: what linear.py works on
 FEW = 2  # parts whose order makes no difference to the fill (linear.py)
 
+BY_DOF, BY_BODY, BY_PAIR = 128.0, 120.0, 0.75
+"""Instructions of an iteration in which A is not symmetric: loads, products and stores of vectors of four.
+By bodies: to eliminate a dof, and to add a body to its parent (articulated.py). By the matrix: of each two
+entries of a row left of the diagonal, or of one with itself, in both triangles, four of them at a time."""
+
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
 """Those whose motions are no sums: the last in the table, so that all before PLANAR are."""
 
@@ -260,12 +265,24 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     All of a robot's blocks have room; of many parts those that H has, and a step that needs more asks for it.
     """
     bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
-    many = len(arrays["part_rows"]) > FEW
+    many, n_bodies = len(arrays["part_rows"]) > FEW, len(arrays["parent"])
     own = np.bincount(part[part >= 0]) if many else np.array([n])
+    by_bodies = deep(arrays)
     return {
         "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
-        "n_fill": max(1, int((own * (own + 1) // 2).sum())),
+        "n_fill": max(6 * n_bodies * by_bodies, 1, int((own * (own + 1) // 2).sum())),
+        "n_deep": (n_bodies + 1) * by_bodies,
     }
+
+
+def deep(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether A is factored by bodies: of one tree, of joints with rows of their own, in which the factors of
+    H alone have more instructions.
+    """
+    n, left = len(arrays["dof_row"]), arrays["row_path"][:, 1].astype(float)
+    alone = len(arrays["part_rows"]) == 1 and arrays["wholes"][-1, 0] == 1 and len(left) == n
+    of_bodies = BY_DOF * n + BY_BODY * len(arrays["parent"])
+    return bool(alone and BY_PAIR * (left * (left + 1.0)).sum() > of_bodies)
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

@@ -22,11 +22,11 @@ import functools
 import math
 from typing import Any
 
+from robokit.contact.articulated import assemble, back_substitute, factor
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
 from robokit.contact.groups import ERROR, add_to, each_group, group_of_body
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
-from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3

@@ -23,6 +23,7 @@ from typing import Any
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
 from robokit.contact.accounts import NOTHING, account, begin, conserve, enter_closing, open_account
+from robokit.contact.articulated import couple
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember
@@ -44,7 +45,6 @@ from robokit.contact.groups import connect
 from robokit.contact.impacts import arrive, hold
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
-from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
@@ -92,13 +92,20 @@ def step_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> Lo
 @functools.cache
 def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
     if not springs:
-        return kernel_of("contact_step", step, ARRAYS, by_source=True, reproducible=reproducible)
+        text = step_by_matrix if reproducible else step
+        return kernel_of("contact_step", text, ARRAYS, by_source=True, reproducible=reproducible)
 
     def with_springs(x: Any) -> None:
-        x.spring_functions = springs
+        x.spring_functions, x.by_matrix = springs, reproducible
         step(x)
 
     return kernel_of("contact_step_of_springs", with_springs, ARRAYS, reproducible=reproducible)
+
+
+def step_by_matrix(x: Any) -> None:
+    """The same of deep trees, too (articulated.py): pages and reproducible runs do without that code."""
+    x.by_matrix = True
+    step(x)
 
 
 def step(x: Any) -> None:
@@ -124,7 +131,7 @@ def to_middle(x: Any) -> None:
     close_for_kick(x)
     once(x, detect)
     collect(x)
-    once(x, symbolic)
+    couple(x)
 
 
 def _kick(x: Any) -> None:

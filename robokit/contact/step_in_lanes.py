@@ -35,7 +35,7 @@ from robokit.contact.kinematics import advance, mass_matrix, place_bodies, veloc
 from robokit.contact.landings import solve_landings
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.pattern import symbolic
-from robokit.contact.robot_data import FEW
+from robokit.contact.robot_data import FEW, deep
 from robokit.contact.vectors import anywhere, nothing, of_all_forces, one_by_one
 from robokit.engine.loops.fields import constant, kernel_of, once, whole
 from robokit.engine.loops.kernel import LoopKernel
@@ -130,13 +130,16 @@ def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["floa
     return kernel_of(name, function, arrays, by_source=True, reproducible=reproducible, lanes=lanes)
 
 
-def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> bool:
+def may_go_in_lanes(
+    x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray], reproducible: bool = False
+) -> bool:
     """Whether the steps of a program can be taken in lanes.
 
-    ``rows``: those in which rows differ, (rows, ...) each.
+    ``rows``: those in which rows differ, (rows, ...) each; ``reproducible``: as in :func:`lanes_kernel`.
     """
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
-    if len(x["part_rows"]) > FEW:  # lanes keep the order of the rows
+    by_bodies = deep(x) and not reproducible
+    if by_bodies or len(x["part_rows"]) > FEW:  # lanes have A by rows, in their order
         return False
     if (x["spring_law"] >= 0).any():  # tensions that are functions have a kernel of their own
         return False

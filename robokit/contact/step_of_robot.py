@@ -91,6 +91,7 @@ def kernel_of_robot(
         instead[symbolic] = lambda _: None
 
     def whole_step(x: Any) -> None:
+        x.by_matrix = reproducible
         if springs:
             x.spring_functions = springs
         if few:
@@ -211,7 +212,7 @@ KNOWN = (
 
 
 def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
-    """Whether nothing couples two bodies but joints."""
+    """Whether nothing couples two bodies but joints, and A is a matrix (not articulated.py)."""
     moves = arrays["body_tip"][arrays["shape_body"]] >= 0
     several = np.flatnonzero(moves & (arrays["shape_runs"][:, 1] > 0))
     before = np.concatenate([[0], np.cumsum(moves)])[arrays["runs"]]
@@ -220,6 +221,7 @@ def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
         not any((before[at : at + n, 1] > before[at : at + n, 0]).any() for at, n in spans)
         and sizes["n_loops"] == sizes["n_springs"] == 0
         and sizes["n_parts"] <= FEW
+        and sizes["n_deep"] == 0
     )
 
 

@@ -36,6 +36,7 @@ import ctypes
 import functools
 import importlib
 import math
+import re
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
@@ -50,7 +51,6 @@ from robokit.engine.memory import ARRAY_DATA, LINE_BYTES, address, aligned
 MOST_ARGUMENTS = 24  # inputs and outputs together
 MOST_DIMENSIONS = 4  # of an argument
 ROWS = -1  # stands for the number of states, the first dimension of all arguments of a batch
-FIRST_WORDS = 7  # words of a description before the addresses
 
 ADDRESSES = (
     "array",
@@ -67,6 +67,12 @@ ADDRESSES = (
     "set_base",
 )
 """Objects and functions of a process that the code finds in the description."""
+
+WORDS = {
+    "kernel": "ptr", "ws": "ptr", "nin": "i64", "nout": "i64", "most": "i64", "holder": "ptr", "owner": "ptr",
+    **{f"at_{name}": "ptr" for name in ADDRESSES},
+}  # fmt: skip
+"""What a description begins with: what the code calls each word, and its type."""
 
 
 @frozen
@@ -87,6 +93,9 @@ class Layout:
     writeable: int  # flags of one that can be written too
 
 
+# In the texts below an address may be written as an element: ``ptr %a[i64 %k]`` is that of number %k at %a.
+_ELEMENT = re.compile(r"ptr (%\w+)\[(\w+) ([^\]]+)\]")
+
 # What the kernel is like, from its description; and how many arguments came: the inputs, or outputs too.
 _READ = """
 declare void @llvm.memcpy.inline.p0.p0.i64(ptr, ptr, i64, i1)
@@ -101,20 +110,7 @@ entry:
   %blockdims = alloca i64
   %prows = alloca i64
   store i64 0, ptr %prows
-  %kernel = load ptr, ptr %spec
-  %pws = getelementptr i64, ptr %spec, i64 1
-  %ws = load ptr, ptr %pws
-  %pin = getelementptr i64, ptr %spec, i64 2
-  %nin = load i64, ptr %pin
-  %pout = getelementptr i64, ptr %spec, i64 3
-  %nout = load i64, ptr %pout
-  %pmost = getelementptr i64, ptr %spec, i64 4
-  %most = load i64, ptr %pmost
-  %pholder = getelementptr i64, ptr %spec, i64 5
-  %holder = load ptr, ptr %pholder
-  %pheld = getelementptr i64, ptr %spec, i64 6
-  %owner = load ptr, ptr %pheld
-{addresses}
+{words}
   %all = add i64 %nin, %nout
   %fresh = icmp eq i64 %count, %nin
   %full = icmp eq i64 %count, %all
@@ -131,47 +127,39 @@ check:
   %checked = icmp eq i64 %k, %count
   br i1 %checked, label %make, label %one
 one:
-  %w4 = mul i64 %k, {words}
+  %w4 = mul i64 %k, {each}
   %w = add i64 %w4, {head}
   %pn = getelementptr i64, ptr %spec, i64 %w
   %n = load i64, ptr %pn
-  %pob = getelementptr ptr, ptr %given, i64 %k
-  %ob = load ptr, ptr %pob
-  %pt = getelementptr i8, ptr %ob, i64 {layout.type}
-  %type = load ptr, ptr %pt
+  %ob = load ptr, ptr %given[ptr %k]
+  %type = load ptr, ptr %ob[i8 {layout.type}]
   %is_array = icmp eq ptr %type, %at_array
   br i1 %is_array, label %array, label %other
 array:
-  %pd = getelementptr i8, ptr %ob, i64 {layout.descr}
-  %descr = load ptr, ptr %pd
+  %descr = load ptr, ptr %ob[i8 {layout.descr}]
   %double = icmp eq ptr %descr, %at_float64
-  %pf = getelementptr i8, ptr %ob, i64 {layout.flags}
-  %flags = load i32, ptr %pf
+  %flags = load i32, ptr %ob[i8 {layout.flags}]
   %is_in = icmp ult i64 %k, %nin
   %want = select i1 %is_in, i32 {layout.readable}, i32 {layout.writeable}
   %have = and i32 %flags, %want
   %usable = icmp eq i32 %have, %want
-  %pnd = getelementptr i8, ptr %ob, i64 {layout.ndim}
-  %nd32 = load i32, ptr %pnd
+  %nd32 = load i32, ptr %ob[i8 {layout.ndim}]
   %nd = zext i32 %nd32 to i64
   %same = icmp eq i64 %nd, %n
   %a1 = and i1 %double, %usable
   %a2 = and i1 %a1, %same
   br i1 %a2, label %shape, label %none
 shape:
-  %pdims = getelementptr i8, ptr %ob, i64 {layout.dims}
-  %dims = load ptr, ptr %pdims
+  %dims = load ptr, ptr %ob[i8 {layout.dims}]
   br label %axis
 axis:
   %d = phi i64 [0, %shape], [%d1, %axis_ok]
   %axes_done = icmp eq i64 %d, %n
   br i1 %axes_done, label %data, label %axis_one
 axis_one:
-  %pgot = getelementptr i64, ptr %dims, i64 %d
-  %got = load i64, ptr %pgot
+  %got = load i64, ptr %dims[i64 %d]
   %d1 = add i64 %d, 1
-  %pwanted = getelementptr i64, ptr %pn, i64 %d1
-  %wanted = load i64, ptr %pwanted
+  %wanted = load i64, ptr %pn[i64 %d1]
   %equal = icmp eq i64 %got, %wanted
   br i1 %equal, label %axis_ok, label %axis_rows
 axis_rows:
@@ -190,14 +178,12 @@ axis_count:
 axis_ok:
   br label %axis
 data:
-  %pdata = getelementptr i8, ptr %ob, i64 {layout.data}
-  %from_array = load ptr, ptr %pdata
+  %from_array = load ptr, ptr %ob[i8 {layout.data}]
   br label %next
 other:
   %is_float = icmp eq ptr %type, %at_float
   %o_in = icmp ult i64 %k, %nin
-  %pd0 = getelementptr i64, ptr %pn, i64 1
-  %d0 = load i64, ptr %pd0
+  %d0 = load i64, ptr %pn[i64 1]
   %single = icmp eq i64 %d0, 1
   %vector = icmp eq i64 %n, 1
   %o1 = and i1 %is_float, %o_in
@@ -207,14 +193,10 @@ other:
   br i1 %o3, label %next, label %none
 next:
   %address = phi ptr [%from_array, %data], [%from_float, %other]
-  %pp = getelementptr ptr, ptr %pointers, i64 %k
-  store ptr %address, ptr %pp
-  %po = getelementptr ptr, ptr %objects, i64 %k
-  store ptr %ob, ptr %po
-  %prb = getelementptr i64, ptr %pn, i64 {row_bytes}
-  %rb = load i64, ptr %prb
-  %pst = getelementptr i64, ptr %strides, i64 %k
-  store i64 %rb, ptr %pst
+  store ptr %address, ptr %pointers[ptr %k]
+  store ptr %ob, ptr %objects[ptr %k]
+  %rb = load i64, ptr %pn[i64 {row_bytes}]
+  store i64 %rb, ptr %strides[i64 %k]
   %k1 = add i64 %k, 1
   br label %check
 """
@@ -233,10 +215,8 @@ to_next:
   %to_end = icmp eq i64 %to, %all
   br i1 %to_end, label %run, label %to_one
 to_one:
-  %pto = getelementptr i64, ptr %pointers, i64 %to
-  %to_first = load i64, ptr %pto
-  %ptor = getelementptr i64, ptr %strides, i64 %to
-  %to_row = load i64, ptr %ptor
+  %to_first = load i64, ptr %pointers[i64 %to]
+  %to_row = load i64, ptr %strides[i64 %to]
   %to_bytes = mul i64 %to_row, %times
   %to_last = add i64 %to_first, %to_bytes
   br label %from_next
@@ -245,10 +225,8 @@ from_next:
   %from_end = icmp eq i64 %from, %to
   br i1 %from_end, label %to_done, label %from_one
 from_one:
-  %pfrom = getelementptr i64, ptr %pointers, i64 %from
-  %from_first = load i64, ptr %pfrom
-  %pfromr = getelementptr i64, ptr %strides, i64 %from
-  %from_row = load i64, ptr %pfromr
+  %from_first = load i64, ptr %pointers[i64 %from]
+  %from_row = load i64, ptr %strides[i64 %from]
   %from_bytes = mul i64 %from_row, %times
   %from_last = add i64 %from_first, %from_bytes
   %begins = icmp ult i64 %from_first, %to_last
@@ -273,8 +251,7 @@ run_single:
   %status1 = call i64 %kernel(ptr %pointers, ptr %ws)
   br label %ran
 run_batch:
-  %past = getelementptr i64, ptr %strides, i64 %all
-  store i64 0, ptr %past
+  store i64 0, ptr %strides[i64 %all]
   %status2 = call i64 %kernel(ptr %pointers, ptr %strides, ptr %ws, i64 0, i64 %rows)
   br label %ran
 ran:
@@ -289,21 +266,17 @@ refused:
 _PROBES = """
 define i64 @probe(ptr %args, ptr %ws) nounwind {{
   %pi = load ptr, ptr %args
-  %pa = getelementptr ptr, ptr %args, i64 1
-  %po = load ptr, ptr %pa
-  %pb = getelementptr double, ptr %pi, i64 1
+  %po = load ptr, ptr %args[ptr 1]
   %a = load double, ptr %pi
-  %b = load double, ptr %pb
-  %pc = getelementptr double, ptr %po, i64 1
+  %b = load double, ptr %pi[double 1]
   store double %b, ptr %po
-  store double %a, ptr %pc
+  store double %a, ptr %po[double 1]
   %nan = fcmp uno double %a, %b
   %status = zext i1 %nan to i64
   ret i64 %status
 }}
 define i64 @probe_rows(ptr %args, ptr %strides, ptr %ws, i64 %first, i64 %end) nounwind {{
-  %pa = getelementptr ptr, ptr %args, i64 1
-  %po = load ptr, ptr %pa
+  %po = load ptr, ptr %args[ptr 1]
   %rows = sitofp i64 %end to double
   store double %rows, ptr %po
   ret i64 0
@@ -313,17 +286,17 @@ define i64 @probe_rows(ptr %args, ptr %strides, ptr %ws, i64 %first, i64 %end) n
 
 def entry_source(layout: Layout) -> str:
     """The module with @entry, and two kernels to try it on; it is the same in every process."""
-    loads = []
-    for k, name in enumerate(ADDRESSES):
-        loads.append(f"  %pat_{name} = getelementptr i64, ptr %spec, i64 {FIRST_WORDS + k}")
-        loads.append(f"  %at_{name} = load ptr, ptr %pat_{name}")
-    return "".join((_READ, _CHECK, _APART, MAKE, _RUN, ANSWER, DROP, _PROBES)).format(
+    words = (
+        f"  %{name} = load {kind}, ptr %spec{f'[i64 {k}]' if k else ''}"  # LLVM makes more code of element 0
+        for k, (name, kind) in enumerate(WORDS.items())
+    )
+    text = "".join((_READ, _CHECK, _APART, MAKE, _RUN, ANSWER, DROP, _PROBES)).format(
         layout=layout,
-        addresses="\n".join(loads),
+        words="\n".join(words),
         most=MOST_ARGUMENTS,
         strides=MOST_ARGUMENTS + 1,
-        head=FIRST_WORDS + len(ADDRESSES),
-        words=MOST_DIMENSIONS + 2,
+        head=len(WORDS),
+        each=MOST_DIMENSIONS + 2,
         dimensions=MOST_DIMENSIONS,
         dimension_bytes=8 * MOST_DIMENSIONS,
         row_bytes=MOST_DIMENSIONS + 1,
@@ -332,6 +305,15 @@ def entry_source(layout: Layout) -> str:
         line=LINE_BYTES,
         line_less=LINE_BYTES - 1,
     )
+    lines = list[str]()
+    for line in text.splitlines():
+        found = _ELEMENT.search(line)
+        if found:
+            place = f"%place{len(lines)}"
+            lines.append(f"  {place} = getelementptr {found[2]}, ptr {found[1]}, i64 {found[3]}")
+            line = f"{line[: found.start()]}ptr {place}{line[found.end() :]}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 # -- What it returns -------------------------------------------------------------------------------------
@@ -353,22 +335,19 @@ make_next:
   %all_made = icmp eq i64 %m, %all
   br i1 %all_made, label %run, label %make_one
 make_one:
-  %mw4 = mul i64 %m, {words}
+  %mw4 = mul i64 %m, {each}
   %mw = add i64 %mw4, {head}
   %pmn = getelementptr i64, ptr %spec, i64 %mw
   %mn = load i64, ptr %pmn
   %pm = getelementptr ptr, ptr %pointers, i64 %m
   %pmo = getelementptr ptr, ptr %objects, i64 %m
   %mrows = load i64, ptr %prows
-  %mprb = getelementptr i64, ptr %pmn, i64 {row_bytes}
-  %mrb = load i64, ptr %mprb
-  %mpst = getelementptr i64, ptr %strides, i64 %m
-  store i64 %mrb, ptr %mpst
+  %mrb = load i64, ptr %pmn[i64 {row_bytes}]
+  store i64 %mrb, ptr %strides[i64 %m]
   %is_number = icmp eq i64 %mn, 0
   br i1 %is_number, label %number, label %new
 number:
-  %px = getelementptr double, ptr %numbers, i64 %m
-  store ptr %px, ptr %pm
+  store ptr %numbers[double %m], ptr %pm
   store ptr null, ptr %pmo
   br label %made
 new:
@@ -391,8 +370,7 @@ new_block:
   %no_block = icmp eq ptr %block, null
   br i1 %no_block, label %drop_error, label %new_view
 new_view:
-  %pbdata = getelementptr i8, ptr %block, i64 {layout.data}
-  %bdata = load i64, ptr %pbdata
+  %bdata = load i64, ptr %block[i8 {layout.data}]
   %over = add i64 %bdata, {line_less}
   %begin = and i64 %over, -{line}
   %vdata = inttoptr i64 %begin to ptr
@@ -420,8 +398,7 @@ new_made:
   %failed = icmp eq ptr %object, null
   br i1 %failed, label %drop_error, label %made_array
 made_array:
-  %pmdata = getelementptr i8, ptr %object, i64 {layout.data}
-  %mdata = load ptr, ptr %pmdata
+  %mdata = load ptr, ptr %object[i8 {layout.data}]
   store ptr %mdata, ptr %pm
   br label %made
 made:
@@ -447,13 +424,11 @@ wrap:
 wrap_next:
   %r = phi i64 [0, %wrap], [%r1, %put]
   %ri = add i64 %nin, %r
-  %pro = getelementptr ptr, ptr %objects, i64 %ri
-  %ready = load ptr, ptr %pro
+  %ready = load ptr, ptr %objects[ptr %ri]
   %need_float = icmp eq ptr %ready, null
   br i1 %need_float, label %make_float, label %have_object
 make_float:
-  %pv = getelementptr double, ptr %numbers, i64 %ri
-  %v = load double, ptr %pv
+  %v = load double, ptr %numbers[double %ri]
   %fob = call ptr %at_from_double(double %v)
   br label %item
 have_object:
@@ -484,11 +459,9 @@ not_held:
   call void %at_decref(ptr %value)
   ret ptr null
 keep:
-  %powner = getelementptr i8, ptr %held, i64 {layout.slots[0]}
-  store ptr %owner, ptr %powner
+  store ptr %owner, ptr %held[i8 {layout.slots[0]}]
   call void %at_incref(ptr %owner)
-  %pvalue = getelementptr i8, ptr %held, i64 {layout.slots[1]}
-  store ptr %value, ptr %pvalue
+  store ptr %value, ptr %held[i8 {layout.slots[1]}]
   ret ptr %held
 """
 
@@ -509,8 +482,7 @@ drop_next:
   %all_dropped = icmp eq i64 %x, %end
   br i1 %all_dropped, label %gone, label %drop_one
 drop_one:
-  %pxo = getelementptr ptr, ptr %objects, i64 %x
-  %xo = load ptr, ptr %pxo
+  %xo = load ptr, ptr %objects[ptr %x]
   call void %at_decref(ptr %xo)
   br label %dropped
 dropped:

@@ -371,7 +371,8 @@ HANDLED = {
 }
 """Element -> the elements in it that are read, or that concern pictures only; the others are told."""
 
-HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia", "gear_ratio", "mimic"}
+HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body"}
+HANDLED["joint"] |= {"drake:rotor_inertia", "drake:gear_ratio", "drake:mimic"}
 
 SURFACE = ("surface", "friction", "ode", "mu", "mu2")
 """What is read of a surface, and a second friction like the first."""
@@ -379,7 +380,8 @@ SURFACE = ("surface", "friction", "ode", "mu", "mu2")
 MESHED = ("ellipsoid", "cone")  # shapes that become meshes
 
 MOVES_OTHERWISE = {"kinematic", "velocity_decay", "fluid_added_mass", "enable_wind", "wind"}
-MOVES_OTHERWISE |= {"linear_bushing_rpy", "linear_spring_damper"}  # of Drake
+MOVES_OTHERWISE |= {"drake:joint", "drake:linear_bushing_rpy", "drake:linear_spring_damper"}
+MOVES_OTHERWISE |= {"drake:ball_constraint"}
 """What changes motions: a warning, where the others are a note."""
 
 
@@ -697,7 +699,8 @@ class _Reader:
     def _tell(self, element: Any, name: str) -> None:
         """Remember the elements in an element that nothing reads."""
         for child in element:
-            tag = re.sub(r"^(\{.*\}|drake:)", "", str(child.tag))
+            space, _, tag = str(child.tag).rpartition("}")
+            tag = f"{'drake' if 'drake' in space else child.prefix}:{tag}" if space else tag
             if tag == "surface" and all(each.tag in SURFACE for each in child.iter()):
                 continue
             if tag not in HANDLED[element.tag] and (child.attrib or not idle(child)):

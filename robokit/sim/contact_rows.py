@@ -205,9 +205,10 @@ class _Share:
         self.done = np.zeros(n, np.int64)
         self._in_lanes: LoopKernel | None = None
         inputs = {name: x for name, x in self.states.items() if name in INPUTS}
-        if in_lanes and not self.own and may_go_in_lanes(self.shared, inputs):
+        reproducible = self.kernel.reproducible
+        if in_lanes and not self.own and may_go_in_lanes(self.shared, inputs, reproducible):
             kind, wide = kind_of_lanes({**self.shared, **inputs}), LANES[self.dtype]
-            self._in_lanes = lanes_kernel(kind, self.kernel.reproducible, wide)
+            self._in_lanes = lanes_kernel(kind, reproducible, wide)
         self._prepare()
 
     def begin(self, arrays: Sequence[np.ndarray]) -> None:

@@ -18,7 +18,7 @@ from robokit.dataclass_tools import cached_attribute, frozen, short_repr
 from robokit.errors import counted
 from robokit.sim.integrators import Held, StepTaken, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
-from robokit.sim.motion import Carried, state_facts, state_poses
+from robokit.sim.motion import Carried, facts_and_spins, state_poses
 from robokit.sim.step_kernel import Program, subjects_of
 from robokit.sim.steppers import Stepper, in_blocks, scene_of, stepper
 from robokit.spatial.scalars import maximum
@@ -170,6 +170,11 @@ class Notes:
 
     def __len__(self) -> int:
         return len(self.share)
+
+    @cached_attribute
+    def facts(self) -> np.ndarray:
+        """The facts_and_spins of the states before them, (S, 10)."""
+        return facts_and_spins(self.program.robot, self.arrays["q"], self.arrays["v"])
 
     @property
     def steps(self) -> int:
@@ -562,7 +567,7 @@ def step_facts(notes: Notes) -> StepFacts:
     met = np.zeros((len(notes), 0, 3))
     if subjects.meeting:
         met = _met(notes)[:, [i for _, i in subjects.meeting]]
-    sums = state_facts(robot, q, v)
+    sums = notes.facts[:, :8]
     energy = sums[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
     lengths = None  # how long each stands: the one beside a gap with the smaller force stands for it, too

@@ -300,7 +300,8 @@ class HeightField:
         try:
             grey = _grey(path)
         except (OSError, ValueError, SyntaxError) as error:
-            raise ShapeError(f"path: {os.fspath(path)}: no picture of heights ({error})") from error
+            reason = getattr(error, "strerror", None) or error
+            raise ShapeError(f"path: {os.fspath(path)}: no picture of heights ({reason})") from error
         if min(grey.shape) < 2 or grey.size > MOST_HEIGHTS:
             raise ShapeError(
                 f"path: {os.fspath(path)} has {grey.shape[1]} x {grey.shape[0]} pixels; expected at least "

@@ -32,6 +32,7 @@ from robokit.contact.kinematics import (
 )
 from robokit.contact.materials import mobilities
 from robokit.contact.robot_data import robot_data, sizes_of_matrices
+from robokit.contact.vectors import vector
 from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.singular import singular
 from robokit.engine.loops.fields import kernel_of, real, sizes_told
@@ -42,9 +43,10 @@ from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim.kernel_rows import on_arrays
 from robokit.spatial import Force, Motion, Transform, Vector3
+from robokit.spatial.control_flow import for_range
 from robokit.spatial.linear import ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar
+from robokit.spatial.scalars import Scalar, maximum, sqrt, where
 
 # ==== the solve of a time step ====================================================================
 # The solve of a time step: velocities y of a tree with linearised forces.
@@ -372,8 +374,15 @@ def _facts(x: Any) -> None:
     h, I = spatial_momentum(x, x.V), whole_inertia(x)
     m = I.m + 1e-300
     ang = h.ang - (I.h * (1.0 / m)).cross(h.lin)
-    facts = (kinetic_energy(x, x.v, x.V), potential_energy(x), *ang, *h.lin)
-    for k, fact in enumerate(facts):
+
+    def faster(b: Any, most: Any, body: Any) -> tuple[Any, Any]:
+        omega = vector(x.V, b)
+        square = omega.dot(omega)
+        return maximum(most, square), where(square > most, b, body)
+
+    square, body = for_range(x.n_bodies, faster, 0.0, 0)
+    energies = kinetic_energy(x, x.v, x.V), potential_energy(x)
+    for k, fact in enumerate((*energies, *ang, *h.lin, sqrt(square), 1.0 * body)):
         x.facts[k] = fact
 
 
@@ -384,7 +393,7 @@ def _poses(x: Any) -> None:
 @functools.cache
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
     arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
-    arrays += [*STATE, real("facts", 8, role="out")]
+    arrays += [*STATE, real("facts", 10, role="out")]
     return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
 
@@ -414,9 +423,14 @@ def _each(robot: Robot, text: Callable[[Any], None], *states: np.ndarray) -> Ite
     spare.give(key, call)
 
 
+def facts_and_spins(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Facts of states (T, ...), see state_facts; largest angular speed [rad/s], and its body: (T, 10)."""
+    return np.array([x["facts"].copy() for x in _each(robot, _facts, q, v)]).reshape(len(q), 10)
+
+
 def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """T, V [J] and momentum about the centre of mass, world axes [N m s; N s], of states (T, ...): (T, 8)."""
-    return np.array([x["facts"].copy() for x in _each(robot, _facts, q, v)]).reshape(len(q), 8)
+    return facts_and_spins(robot, q, v)[:, :8]
 
 
 def state_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -104,7 +104,7 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
 
 # ==== Warnings about the result of a run, by the figures of its summary ===========================
 
-UNBALANCED = 0.1  # an energy error above this share of the energy that moved is worth a warning
+UNBALANCED = 0.1  # an energy error above this share of the energy exchanged is worth a warning
 
 
 def warn_of_length(refused: str | None, name: str) -> None:
@@ -147,7 +147,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0, run: Trajectory | None = None
     moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
     if moved > 0.0 and error > UNBALANCED * moved:
         warn(
-            f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
+            f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy exchanged: "
             "use a shorter dt",
         )
 
@@ -185,8 +185,8 @@ def warn_of_missed_energy(run: Trajectory) -> None:
     speed, link, t = _fastest_link(run, 0.0)
     fastest = f"; link {link!r} is the fastest, {speed:.3g} rad/s at t = {t:.4g} s" if link else ""
     warn(
-        f"steps missed {missed:.3g} J in all, {missed / moved:.0%} of the energy that moved, which was given "
-        f"back or taken by a change of speeds{fastest}: use a shorter dt",
+        f"the energy errors of the steps, which were corrected by changing speeds, sum to {missed:.3g} J, "
+        f"{missed / moved:.0%} of the energy exchanged{fastest}: use a shorter dt",
     )
 
 
@@ -195,7 +195,8 @@ def _fastest_link(run: Trajectory, least: float) -> tuple[float, str, float]:
     program, notes = run.program, run.notes
     assert program is not None
     q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
-    speed, row, body = fastest_spin(program.robot, q, v, least)
+    known = None if notes is None else lambda: notes.facts
+    speed, row, body = fastest_spin(program.robot, q, v, least, known=known)
     if not body:
         return speed, "", 0.0
     t = run.t[row] if notes is None else run.summary["dt"] * notes.begin[row]

@@ -579,7 +579,7 @@ class Simulation:
         available for a batch.
         """
         if self._many is not None:
-            raise RobokitError("middle: of one robot; a batch has q and v")
+            raise RobokitError("middle: only the simulation of one robot has it; a batch has q and v")
         return self._run.middle(self._run.done, self._run.stepper.q, self._run.stepper.v)
 
     @property
@@ -591,7 +591,7 @@ class Simulation:
     def failed(self) -> np.ndarray:
         """(B,) rows whose state is no longer finite; they stand still until they are reset."""
         if self._many is None:
-            raise RobokitError("failed: of a batch; this is one robot")
+            raise RobokitError("failed: only a batch has it, and this simulation is of one robot")
         return self._many.failed.copy()
 
     @property
@@ -1061,7 +1061,7 @@ class Simulation:
     def _last_step(self, what: str) -> Notes:
         """Notes of the last step."""
         if self._many is not None:
-            raise RobokitError(f"{what}: of one robot; a batch has q, v and failed")
+            raise RobokitError(f"{what}: only a simulation of one robot has it; a batch has q, v and failed")
         found = self._run.last_step()
         if found is None:
             raise RobokitError(f"{what}: of the last step, and none was taken yet")

@@ -198,7 +198,7 @@ def gaps(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 def torn(robot: Robot, q: np.ndarray) -> str | None:
     """Name of a loop joint that is open in states (B, nq) of a run, the one that is most; None if none is."""
-    left = gaps(robot, q).max(axis=0)
+    left = gaps(robot, q).max(axis=0, initial=0.0)
     return loop_models(robot)[int(left.argmax())].name if left.max() > CLOSED else None
 
 

@@ -11,7 +11,6 @@ import ctypes
 import itertools
 import math
 import pickle
-import sys
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,8 +56,8 @@ from robokit.sim import motion
 from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.integrators import kept_energy
 from robokit.sim.motion import (
-    body_velocities,
     effective_inertias,
+    facts_and_spins,
     may_keep_energy,
     momentum_at_base,
 )
@@ -642,8 +641,6 @@ SPIN = 0.3
 """A body that turns by more in a step is worth a warning [rad]. The sine of the half is off its series' first
 term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 rad it is 4 %."""
 
-ROWS = 1024  # starts that are looked at together
-
 
 def halved(dt: float, rate: float) -> float:
     """The step [s], halved until what turns at a rate [rad/s] turns by SPIN at most in it."""
@@ -651,31 +648,32 @@ def halved(dt: float, rate: float) -> float:
 
 
 def fastest_spin(
-    robot: Robot, q: np.ndarray, v: np.ndarray, least: float, most: float = math.inf
+    robot: Robot,
+    q: np.ndarray,
+    v: np.ndarray,
+    least: float,
+    most: float = math.inf,
+    known: Callable[[], np.ndarray] | None = None,
 ) -> tuple[float, int, int]:
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
     The states are (nq,) and (nv,), or rows of them; a single row goes with many. Rows that are not finite,
-    or are faster than ``most`` [rad/s], are skipped.
+    or are faster than ``most`` [rad/s], are skipped. ``known`` gives the facts_and_spins of all rows.
     """
     q, v = np.atleast_2d(q), np.atleast_2d(v)
-    found, rows = (least, 0, 0), max(len(q), len(v))
+    rows = max(len(q), len(v))
     with np.errstate(all="ignore"):  # no body turns faster than all joints together
         fast = np.flatnonzero(np.broadcast_to(np.abs(v).sum(axis=1) > least, rows))
-    robot = robot if robot.samples is None else robot.sample(0)
-    for first in range(0, len(fast), ROWS):
-        looked = fast[first : first + ROWS]
-        x, y = (a if len(a) == 1 else a[looked] for a in (q, v))
-        with np.errstate(all="ignore"):
-            X = robot.tree.transforms(robot.split_q(list(x.T)))
-            turning = body_velocities(robot.tree, X, robot.split_v(list(y.T)))
-            speeds = [np.atleast_1d(np.sqrt(V.ang.dot(V.ang) + 0.0 * y.T[0])) for V in turning[1:]]
-            good = np.logical_and.reduce([speed <= min(most, sys.float_info.max) for speed in speeds])
-            for i, speed in enumerate(speeds, 1):
-                k = int(np.where(good, speed, 0.0).argmax())
-                if good[k] and speed[k] > found[0]:
-                    found = (float(speed[k]), int(looked[k]), i)
-    return found
+    if not len(fast):
+        return least, 0, 0
+    if known is None:
+        robot = robot if robot.samples is None else robot.sample(0)
+        facts = facts_and_spins(robot, *(np.broadcast_to(a, (rows, a.shape[1]))[fast] for a in (q, v)))
+    else:
+        facts = known()[fast]
+    speed = np.where(np.isfinite(facts).all(axis=1) & (facts[:, 8] <= most), facts[:, 8], 0.0)
+    k = int(speed.argmax())
+    return (float(speed[k]), int(fast[k]), int(facts[k, 9])) if speed[k] > least else (least, 0, 0)
 
 
 def default_step(robot: Robot, falls: bool) -> float:

@@ -21,7 +21,9 @@ import importlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -526,6 +528,69 @@ def closed(error: Exception) -> Iterator[None]:
         yield
     finally:
         _closed.depth, _closed.error = before
+
+
+@contextmanager
+def unchanged(what: str, *functions: Any) -> Iterator[None]:
+    """While it lasts, functions run once that stand for many runs, or for none.
+
+    What they change around them would change once, whatever the loop or the condition. What they add to a
+    list or a dict may be notes of theirs.
+
+    Args:
+        what: they are, for the message.
+        functions: of Python; of others nothing is known.
+
+    Raises:
+        TypeError: a variable of a function around them, or an entry of a list, dict or array in one, has
+            another value afterwards.
+    """
+    before = [held for function in functions for held in _held_by(function)]
+    yield
+    for name, read, value in before:
+        if not _is_same(read(), value):
+            raise TypeError(
+                f"{what} changes {name!r}, of the function around it: while it is recorded it runs once, not "
+                "in each turn, or where the condition holds; carry the value (for_range(n, body, start)), "
+                "return it from both branches of cond, or write to memory (zeros)"
+            )
+
+
+def _held_by(function: Any) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+    """The variables that a function closes over, and what is in them: name, how to read it, and its value."""
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
+        with suppress(ValueError):  # a name without a value yet
+            yield name, partial(getattr, cell, "cell_contents"), cell.cell_contents
+            yield from _inside(name, cell.cell_contents, set())
+
+
+def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+    """The same of lists, dicts and arrays in each other; memory may be written."""
+    if id(held) in seen or not isinstance(held, list | dict | np.ndarray) or isinstance(held, Memory):
+        return
+    seen.add(id(held))
+    yield name, held.copy, held.copy()
+    for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
+        if isinstance(each, list | dict | np.ndarray):
+            yield from _inside(name, each, seen)
+
+
+def _is_same(now: Any, before: Any) -> bool:
+    """Whether two are one object, or equal numbers, or hold such, and the first may hold more."""
+    if now is before:
+        return True
+    if isinstance(now, dict) and isinstance(before, dict):
+        return before.keys() <= now.keys() and all(_is_same(now[key], x) for key, x in before.items())
+    if isinstance(now, np.ndarray) and isinstance(before, np.ndarray):
+        if now.dtype != object:
+            return now.shape == before.shape and now.tobytes() == before.tobytes()
+        now, before = now.ravel().tolist(), before.ravel().tolist()
+    if isinstance(now, list) and isinstance(before, list):
+        alike = len(now) >= len(before)
+        return alike and (all(map(is_, now, before)) or all(map(_is_same, now, before)))
+    numbers = isinstance(now, float | int) and isinstance(before, float | int)
+    return numbers and (now == before or (now != now and before != before))
 
 
 @contextmanager

@@ -280,7 +280,7 @@ def books(trajectory: Trajectory) -> list[AnswerData]:
 
     if "energy_balance" in s:
         error, moved = s["energy_balance"], s.get("energy_exchanged", 0.0)
-        share = f"{100 * error / moved:.2g} % of the energy that moved" if moved > 0.0 else ""
+        share = f"{100 * error / moved:.2g} % of the energy exchanged" if moved > 0.0 else ""
         say("energy", f"{error:.3g} J", share, moved > 0.0 and error > UNBALANCED * moved)
     if "momentum_balance_linear" in s:
         say("momentum", f"{s['momentum_balance_linear']:.3g} N s", "largest error")

@@ -260,7 +260,7 @@ def test_check_goes_on_after_a_name_that_is_not_there(capsys, tmp_path):
         (["fall", "--height", "-1"], "expected a height of 0 to 100 m"),
         (["fall", "--dt", "10"], "make 0.4 steps"),
         (["fall", "--ground-tilt", "100"], "take an angle from -89 to 89"),
-        (["fall", "--terrain", "none.png"], "--terrain none.png: no picture of heights"),
+        (["fall", "--terrain", "none.png"], "--terrain none.png: no picture of heights (No such file"),
         (["fall", "--terrain", "none.png", "--ground-tilt", "1"], "take one of them"),
         (["fall", "--dt", "1e-300"], "take between 1 and 100,000,000"),
         (["fall", "-o", ""], "give the name of a file"),

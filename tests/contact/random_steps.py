@@ -13,18 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robokit.contact import fields, groups, pattern, solver
+from robokit.contact import articulated, fields, groups, solver
 from robokit.contact.kinematics import place_in_H
 from robokit.contact.robot_data import banded, bands_of, blocks_of, sizes_of_matrices
-from robokit.engine.loops.fields import kernel_of
+from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
+from robokit.spatial import Matrix3, Symmetric3
 from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.vectors import ArticulatedInertia
 
 Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
 TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
-TREE += ["bands", "blocks", "block_mask", "wholes", "body_whole"]
+TREE += ["bands", "blocks", "block_mask", "wholes", "body_whole", "armature"]
 MOTION = ("S", "S_own", "S_by_row", "p", "H", "V", "composite")
 FORCES = ("motion_dof", "motion_values", "body_mobility")  # none, and of all bodies
 
@@ -36,7 +38,8 @@ def taken() -> list[Any]:
     motion += [replace(a, role="inout") for a in fields.MOTION if a.name == "W"]
     motion += [a for a in fields.FORCES if a.name in FORCES]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
-    return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
+    given = [real("inertias", "n_bodies", 36)]
+    return [*robot, *motion, *given, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
 
 def velocities(x: Any, v: Any, V: Any) -> None:
@@ -99,12 +102,22 @@ def multiply(x: Any, vector: Any, out: Any) -> None:
     for_range(x.nv, row)
 
 
+def inertia_of(x: Any, b: Any) -> ArticulatedInertia:
+    """A made-up one, that is no rigid body's."""
+    I = [
+        [Matrix3([[x.inertias[b, 6 * (r + n) + c + m] for m in range(3)] for n in range(3)]) for c in (0, 3)]
+        for r in (0, 3)
+    ]
+    return ArticulatedInertia(Symmetric3.upper(I[0][0]), I[0][1], Symmetric3.upper(I[1][1]))
+
+
 @contextmanager
 def made_up() -> Iterator[None]:
     """The solver with these functions in place of a robot's."""
     with pytest.MonkeyPatch.context() as patch:
         for function in (velocities, bias, multiply):
             patch.setattr(solver, function.__name__, function)
+        patch.setattr(articulated, "inertia_of", inertia_of)
         yield
 
 
@@ -118,7 +131,7 @@ def kernel(name: str, function: Any, **options: Any) -> LoopKernel:
     return kernel_of(name, run, taken(), **options)
 
 
-SOLVE = kernel("random_solve", lambda x: (pattern.symbolic(x), groups.connect(x), solver.solve(x)))
+SOLVE = kernel("random_solve", lambda x: (articulated.couple(x), groups.connect(x), solver.solve(x)))
 
 
 def random_tree(
@@ -168,9 +181,11 @@ def random_tree(
             if row[j] >= 0:
                 J[b, :, row[j]] += S[j]
             j = dof_parent[j]
-    H = 0.1 * np.diag(rng.uniform(0.1, 1.0, nv))
+    rotors = 0.1 * rng.uniform(0.1, 1.0, nv)
+    H, inertias = np.diag(rotors), np.zeros((n_bodies, 6, 6))
     for b in range(1, n_bodies):
         L = rng.normal(size=(6, 6)) * 10 ** rng.uniform(-1, 0.5)
+        inertias[b] = L @ L.T
         H += J[b].T @ L @ L.T @ J[b]
     whole = {"parent": parent, "body_dofs": np.stack([first, counts], 1), "dof_parent": dof_parent}
     whole |= {
@@ -198,6 +213,7 @@ def random_tree(
     x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
     x["S_by_row"][:, : min(n_dofs, wide)] = x["S_own"].T[:, :wide]
     x["H"] = in_blocks(H, x["bands"])
+    x |= {"armature": np.where(row < 0, 0.0, rotors[row]), "inertias": inertias.reshape(-1, 36)}
     return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
@@ -224,6 +240,7 @@ def random_problem(
     rows: int = 0,
     dt: float = 1e-3,
     place: int = 3,
+    by_bodies: bool = False,
 ) -> Arrays:
     """A step of that tree; bodies of contacts at random, neighbours of one pair together."""
     n_bodies, nv = len(tree["parent"]), len(tree["row_path"])
@@ -237,6 +254,8 @@ def random_problem(
     sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
     sizes |= sizes_of_matrices(tree)
     sizes["n_fill"] = sizes["n_blocks"] * (sizes["n_blocks"] + 1) // 2
+    if by_bodies:
+        sizes |= {"n_deep": n_bodies + 1, "n_fill": 3 * n_bodies * (n_bodies + 1) // 2}
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     x["held"][0] = 1.0

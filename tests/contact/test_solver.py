@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from robokit.contact import groups, linear, pattern, solver
+from robokit.contact import articulated, groups, linear, pattern, solver
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from tests.contact.random_steps import (
     Arrays,
@@ -62,24 +62,29 @@ def _linear(x: Any) -> None:
 LINEAR = kernel("random_linear", _linear)
 
 
+def with_slopes(rng: np.random.Generator, x: Arrays, skew: float) -> np.ndarray:
+    """Random slopes of a step, with a part w x, w along the tangents; G of all constraints and rows."""
+    n, rows = x["n_of"][:2]
+    G = np.zeros((3 * n + rows,) * 2)
+    for c in range(n):
+        L = rng.normal(size=(3, 3))
+        M = G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = L @ L.T * 10 ** rng.uniform(-2, 2)
+        x["c_G"][c] = M[0, 0], M[0, 1], M[1, 1], M[0, 2], M[1, 2], M[2, 2], 0.0, 0.0
+        if skew:
+            v, w = x["c_G"][c, 6:] = skew * M[2, 2] * rng.normal(size=2)
+            G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] += [[0.0, 0.0, w], [0.0, 0.0, -v], [-w, v, 0.0]]
+    x["n_of"][4] = skew > 0.0
+    x["r_G"][:rows] = rng.random(rows)
+    G[3 * n :, 3 * n :] = np.diag(x["r_G"][:rows])
+    return G
+
+
 @pytest.mark.parametrize("skew", [0.0, 0.5])
 def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system(skew: float) -> None:
-    """Also with slopes that are not symmetric: a part w x, w along the tangents."""
     for seed in range(30):
         tree, x = problem(seed, 25)
         rng = np.random.default_rng(seed)
-        n, rows = x["n_of"][:2]
-        G = np.zeros((3 * n + rows,) * 2)
-        for c in range(n):
-            L = rng.normal(size=(3, 3))
-            M = G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] = L @ L.T * 10 ** rng.uniform(-2, 2)
-            x["c_G"][c] = M[0, 0], M[0, 1], M[1, 1], M[0, 2], M[1, 2], M[2, 2], 0.0, 0.0
-            if skew:
-                v, w = x["c_G"][c, 6:] = skew * M[2, 2] * rng.normal(size=2)
-                G[3 * c : 3 * c + 3, 3 * c : 3 * c + 3] += [[0.0, 0.0, w], [0.0, 0.0, -v], [-w, v, 0.0]]
-        x["n_of"][4] = skew > 0.0
-        x["r_G"][:rows] = rng.random(rows)
-        G[3 * n :, 3 * n :] = np.diag(x["r_G"][:rows])
+        G = with_slopes(rng, x, skew)
         J = jacobian(tree, x)
         b = x["d"][:] = rng.normal(size=len(x["y"]))
         found = solved(x, LINEAR)
@@ -87,6 +92,68 @@ def test_factors_of_random_trees_with_random_pairs_solve_the_dense_system(skew: 
         assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
         near = np.abs(product_of_factors(found) - A) <= 1e-11 * np.abs(A).max()
         assert near.all(), "U D L = A, and nothing is outside of the pattern"
+
+
+def tree_by_bodies(seed: int, contacts: int = 12, loops: int = 3, rows: int = 8) -> Any:
+    """A single tree and a step of it that is solved by bodies."""
+    rng = np.random.default_rng(seed)
+    while True:
+        tree = random_tree(rng, int(rng.integers(4, 25)), floating=0.0)
+        if tree["wholes"][-1, 0] == 1 and len(tree["part_rows"]) == 1:
+            break
+    x = random_problem(rng, tree, contacts, loops, rows, by_bodies=True)
+    for name in ("A", "A_skew", "Dinv", "K", "worth", "p_and_V"):
+        x[name][:] = np.nan  # as memory may be
+    return tree, x
+
+
+def _by_bodies(x: Any) -> None:
+    articulated.couple(x)
+    articulated.assemble(x, x.n_of[0], x.n_of[1])
+    articulated.factor(x)
+    articulated.back_substitute(x, x.d)
+
+
+BY_BODIES = kernel("random_by_bodies", _by_bodies)
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.5])
+def test_articulated_inertias_of_random_trees_solve_the_dense_system(skew: float) -> None:
+    """Joints with up to six dofs, and none; pairs on branches and in line. D are the pivots of A."""
+    for seed in range(60):
+        tree, x = tree_by_bodies(seed)
+        rng = np.random.default_rng(seed)
+        G = with_slopes(rng, x, skew)
+        J = jacobian(tree, x)
+        b = x["d"][:] = rng.normal(size=len(x["y"]))
+        found = solved(x, BY_BODIES)
+        A = tree["full_H"] + J.T @ G @ J
+        assert np.abs(A @ found["d"] - b).max() <= 1e-9 * np.abs(A).max() * np.abs(found["d"]).max()
+        minors = [np.linalg.det(A[k:, k:]) for k in range(len(b))] + [1.0]  # those that are left of A
+        assert found["Dinv"][: len(b)] == pytest.approx(np.divide(minors[1:], minors[:-1]), rel=1e-6)
+
+
+def test_couplings_that_have_no_room_are_written_nowhere() -> None:
+    """Loops are closed before a step asks for more room."""
+    for seed in range(10):
+        _, x = tree_by_bodies(seed, contacts=24)
+        room, whole = 6 * len(x["parent"]), {}
+        for name in ("A", "A_skew", "arcs", "pattern"):
+            whole[name] = np.full((9 * room, *x[name].shape[1:]), 7, x[name].dtype)
+            x[name] = whole[name][:room]
+        filled = solved(x, BY_BODIES)["filled"][0]
+        assert filled > room or seed
+        assert all((memory[room:] == 7).all() for memory in whole.values())
+
+
+def test_steps_by_bodies_are_those_by_the_matrix() -> None:
+    for seed in range(60):
+        tree, x = tree_by_bodies(seed)
+        found = solved(x)
+        assert found["n_of"][0] and found["solved"][2] == 0 and unbalanced(tree, found) <= 2e-8
+        other = solved(x | {"orders": np.array([0])})  # as derivatives take them
+        assert found["solved"][0] == other["solved"][0]
+        assert found["y"] == pytest.approx(other["y"], rel=1e-8, abs=1e-8 * np.abs(other["y"]).max())
 
 
 def test_a_heap_of_loose_bodies_is_eliminated_in_an_order_that_makes_less_fill() -> None:

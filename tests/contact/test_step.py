@@ -14,7 +14,7 @@ from robokit.contact.accounts import FIXED, FREE
 from robokit.contact.robot_data import robot_data
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
 from robokit.sim import contact_rows
-from robokit.sim.motion import state_facts
+from robokit.sim.motion import facts_and_spins, state_facts
 from robokit.sim.run_inputs import set_up
 from robokit.sim.steppers import ContactState, energies, keeps, step_numbers
 
@@ -235,6 +235,11 @@ def test_energies_and_momentum_of_states_are_those_of_the_algorithms() -> None:
     found = state_facts(robot, q, v)
     np.testing.assert_allclose(found[:, :2], np.transpose(energies(robot, q, v)), rtol=1e-12)
     np.testing.assert_allclose(found[:, 2:], rk.centroidal_momentum(robot, q, v), atol=1e-11)
+    spin, body = facts_and_spins(robot, q, v)[:, 8:].T
+    speeds = [np.linalg.norm(rk.link_velocity(robot, q, v, name)[:, :3], axis=1) for name in robot.link_names]
+    np.testing.assert_allclose(spin, np.max(speeds, axis=0), rtol=1e-12)
+    fastest = [robot.link(robot.link_names[k]).body for k in np.argmax(speeds, axis=0)]
+    assert body.tolist() == fastest
 
 
 def boxes_beside_an_arm() -> rk.Trajectory:

@@ -110,6 +110,105 @@ def columns(result):
     return [np.asarray(x) for x in (result if isinstance(result, tuple) else (result,))]
 
 
+def changes_a_variable(n, x, total):
+    def body(k, s):
+        nonlocal total
+        total = total + x
+        return s
+
+    for_range(n, body, 0.0)
+    return total
+
+
+def changes_an_entry(n, x, total):
+    kept = {"list": [total]}
+    for_range(n, lambda k, s: kept["list"].__setitem__(0, kept["list"][0] + x) or s, 0.0)
+    return kept["list"][0]
+
+
+def changes_an_array(n, x, total):
+    counts = np.zeros(3)
+    while_loop(lambda k: k < n, lambda k: k + counts.__iadd__(1.0)[0], 0.0)
+    return counts[0] + total
+
+
+def changes_in_a_branch(n, x, total):
+    sign = [1.0]
+    y = cond(n > 1.0, lambda: sign.__setitem__(0, 2.0) or x, lambda: sign.__setitem__(0, 3.0) or x)
+    return y * sign[0] + total
+
+
+def changes_in_a_branch_of_a_loop(n, x, total):
+    return for_range(n, lambda k, s: s + changes_in_a_branch(1.0 * k, x, total), 0.0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        changes_a_variable, changes_an_entry, changes_an_array, changes_in_a_branch,
+        changes_in_a_branch_of_a_loop,
+    ],
+)  # fmt: skip
+def test_what_a_body_changes_around_it_once_is_an_error(function):
+    """Plain Python changes it in each turn: machine code, which does not, would give something else."""
+    f = rk.function(
+        lambda tree, n, x: function(n, x, 0.0), inputs={"n": (), "x": ()}, outputs={"y": ()}, name="f"
+    )
+    with pytest.raises(
+        FunctionError, match=r"(body of a loop|branch of cond) changes '(total|kept|counts|sign)'"
+    ):
+        f(ROBOT, 3.0, 2.0)
+    assert np.isfinite(f(ROBOT, 3.0, 2.0, engine="python"))
+
+
+def test_a_body_may_note_what_it_likes_and_use_lists_of_its_own():
+    notes, cache = [], {"old": 1.0}
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+    def noting(tree, n, x):
+        same = np.array([1.0, np.nan])
+
+        def body(k, s):
+            notes.append(k)
+            cache["new"] = same[1] = np.nan
+            own = [s, s]
+            own[0] = cond(s > 1.0, lambda: own[1], lambda: x)
+            return own[0] + 1.0
+
+        return for_range(n, body, 0.0)
+
+    assert noting(ROBOT, 3.0, 2.0) == noting(ROBOT, 3.0, 2.0, engine="python") == 5.0 and len(notes) == 4
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, n, old: for_range(n, lambda k, s: s + old, 0.0),
+        lambda x, n, old: x * old,
+        lambda x, n, old: x - old,
+        lambda x, n, old: x / old,
+        lambda x, n, old: old + 1.0,
+        lambda x, n, old: where(x > old, 1.0, 2.0),
+        lambda x, n, old: where((x > 0.0) & (old > 0.0), x, 2.0),
+        lambda x, n, old: where(old > 0.0, 1.0, 2.0),
+        lambda x, n, old: cond(x > 0.0, lambda: x, lambda: old),
+        lambda x, n, old: sum(vmap(lambda y: y * old)([x, n])),
+        lambda x, n, old: for_range(whole(n), lambda k, s: s + 1.0, old),
+    ],
+)
+def test_what_an_earlier_recording_has_computed_is_not_taken_for_something_else(use):
+    """A cache outside of the function holds what the first of two recordings has computed."""
+    kept = {}
+
+    @rk.function(inputs={"x": (), "n": ()}, outputs={"y": ()})
+    def remembering(tree, x, n):
+        return use(x, n, kept.setdefault("x", x * x))
+
+    with pytest.raises(FunctionError, match="must not keep what it computes in a global, a cache"):
+        for robot in (ROBOT, QUADRUPED):
+            remembering(robot, 3.0, 2.0)
+
+
 @each
 def test_a_row_of_a_batch_has_the_bits_of_its_single_run(name):
     """Lanes that differ in their counts and stop at different turns; reproducible, Python has them too."""

@@ -16,7 +16,8 @@ from robokit.engine.backend.llvm import BASELINE, LOOPS
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.environment import Environment
 from robokit.engine.loops.kernel import REALS, ArrayOf, LoopKernel, _Plain, module_of, register
-from robokit.engine.loops.record import FOR, Escaped
+from robokit.engine.loops.record import Escaped
+from robokit.engine.trace.ops import FOR
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import added, cos, maximum, minimum, sin, where
 

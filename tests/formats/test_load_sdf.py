@@ -84,6 +84,17 @@ def test_what_a_robot_cannot_have_is_told_by_name(tmp_path):
     assert "strict" in str(strict.value)
 
 
+@pytest.mark.parametrize("declared", ["", 'xmlns:drake="drake.mit.edu"'])
+@pytest.mark.parametrize("name", ["joint", "linear_bushing_rpy", "ball_constraint"])
+def test_extensions_of_drake_that_hold_bodies_are_told(tmp_path, name, declared):
+    """<drake:joint> is no <joint>: the body that it holds is loose here."""
+    extension = (
+        f'<drake:{name} {declared} name="k" type="planar"><drake:parent>base</drake:parent></drake:{name}>'
+    )
+    robot = load(tmp_path, link("base") + link("arm") + extension)
+    assert robot.nv == 12 and f"<drake:{name}> ('robot/k'): it affects the motion" in told(robot, "warning")
+
+
 def test_a_universal_joint_that_closes_a_loop_is_a_cross(tmp_path):
     arms = [link("base"), link("a", pose="1 0 0 0 0 0"), link("b", pose="0 1 0 0 0 0")]
     arms += [link("c", pose="1 1 0 0 0 0"), hinge("ja", "base", "a"), hinge("jb", "base", "b")]

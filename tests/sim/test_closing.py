@@ -10,7 +10,7 @@ from sim_models import ROBOTS
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
-from robokit.sim.starts import closed, distances, tangent
+from robokit.sim.starts import closed, distances, tangent, torn
 
 
 def four_bar() -> rk.Robot:
@@ -51,6 +51,11 @@ def test_rows_that_are_not_finite_stay_as_they_are():
     q = np.array([[0.1, 0.0, 0.0], [np.nan, 0.0, 0.0]])
     found = closed(four_bar(), q, "q0")
     assert np.isfinite(found[0]).all() and np.isnan(found[1, 0])
+
+
+def test_no_loop_is_open_where_no_state_is_left():
+    """As of a rollout whose rows have all failed."""
+    assert torn(four_bar(), np.zeros((0, 3))) is None
 
 
 def test_a_loop_that_cannot_be_closed_is_named_with_its_gap():

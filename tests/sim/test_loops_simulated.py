@@ -282,6 +282,49 @@ def test_light_rods_carry_a_platform():
     assert np.abs(run.energy.total - run.energy.total[0]).max() < 1e-6 * np.ptp(run.energy.potential)
 
 
+def test_loops_between_far_links_of_a_long_chain_are_closed():
+    """Their couplings need more room than a step begins with."""
+    chain = rk.load(rk.find_robot("chain"), base="floating")
+    q = rk.standing_configuration(chain, height=0.1, tilt=0.1, seed=1)
+    places, b = rk.forward_kinematics(chain, q), ModelBuilder.from_robot(chain)
+    for first, second in (("link_010", "link_090"), ("link_030", "link_060")):
+        (R, p), (S, s) = places[first], places[second]
+        middle = 0.5 * (np.array(p) + np.array(s))
+        ends = (Placement(position=np.array(A).T @ (middle - a)) for A, a in ((R, p), (S, s)))
+        b.loop_joint(first, "spherical", first, second, *ends)
+    run = rk.simulate(b.build("floating"), q, duration=0.01, dt=1e-3, ground=True)
+    assert np.isfinite(run.q).all() and run.summary["loop_gap"] < 1e-9
+
+
+def test_loops_of_a_long_chain_are_closed_by_the_least_change_in_the_inertia_of_each_pose():
+    """Beside projections by a dense H; with the H of the pose before the tear it is off by 1e-5."""
+    chain, rng = rk.load(rk.find_robot("chain")), np.random.default_rng(0)
+    q = chain.neutral() + 0.1 + 0.1 * rng.normal(size=chain.nq)
+    places, b = rk.forward_kinematics(chain, q), ModelBuilder.from_robot(chain)
+    names = "link_020", "link_060"
+    middle = 0.5 * sum(np.array(places[name][1]) for name in names)
+    ends = [np.array(R).T @ (middle - np.array(p)) for R, p in (places[name] for name in names)]
+    b.loop_joint("loop", "spherical", *names, *(Placement(position=r) for r in ends))
+    robot = b.build("fixed", gravity=(0.0, 0.0, 0.0))
+    sim = rk.Simulation(robot, q, dt=1e-3, ground=rk.Ground(height=-100.0), self_collision=True)
+    torn = q + 2e-3 * rng.normal(size=robot.nv)
+    sim.restore(dataclasses.replace(sim.state(), q=torn))
+    sim.step()
+
+    def gap(x):
+        at = rk.forward_kinematics(robot, x)
+        a, c = (np.array(p) + np.array(R) @ r for (R, p), r in zip((at[n] for n in names), ends, strict=True))
+        return np.array(at[names[0]][0]).T @ (c - a)
+
+    x, h = torn, 1e-6
+    for _ in range(2):
+        J = np.transpose([(gap(x + h * e) - gap(x - h * e)) / (2.0 * h) for e in np.eye(robot.nv)])
+        T = np.linalg.solve(rk.crba(robot, x), J.T)
+        x = x - T @ np.linalg.solve(J @ T, gap(x))
+    assert np.abs(gap(torn)).max() > 1e-3 and np.abs(gap(sim.q)).max() < 1e-8
+    assert sim.q == pytest.approx(x, abs=1e-6)
+
+
 def test_starts_that_do_not_close_are_closed_and_it_is_said():
     robot = free_four_bar()
     run = rk.simulate(robot, [0.5, 0.0, 0.0], [1.0, 0.0, 0.0], duration=0.01, dt=1e-3)

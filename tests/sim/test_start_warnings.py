@@ -213,7 +213,7 @@ def test_steps_that_miss_half_of_the_energy_say_so_and_name_what_is_fast(dt, mis
     words = said(
         rk.simulate, robot, q, 0.3 * rng.normal(size=robot.nv), actuators=rk.PD(60.0, 2.0, effort=5.0), **how
     )
-    assert sum("steps missed" in x and "'yaw'" in x for x in words) == missed, words
+    assert sum("energy errors of the steps" in x and "'yaw'" in x for x in words) == missed, words
 
 
 def test_a_plate_that_is_thrown_into_a_thin_wall_is_named_with_the_wall():
@@ -240,7 +240,7 @@ def test_what_a_long_run_misses_is_measured_by_all_that_moved_in_it():
     with pytest.warns(rk.SimulationWarning) as found:  # of the step, which is long
         s = rk.simulate(m.pendulum(), [2.0], **how).summary
     assert s["energy_corrected"] > 0.5 * s["energy_exchanged"]
-    assert not any("steps missed" in str(each.message) for each in found)
+    assert not any("energy errors of the steps" in str(each.message) for each in found)
 
 
 @pytest.mark.parametrize("shape", [Cylinder(0.01, 0.4), Capsule(0.01, 0.38), Box((0.02, 0.02, 0.4))])

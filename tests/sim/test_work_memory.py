@@ -8,6 +8,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.engine.loops import environment
+from robokit.model import ModelBuilder, Placement
 
 
 def cradle() -> tuple[rk.Robot, np.ndarray, np.ndarray, dict]:
@@ -29,12 +30,25 @@ def falls(name: str, **options: object) -> tuple[rk.Robot, np.ndarray, np.ndarra
     return robot, q, v, {"ground": True, "self_collision": True, **options}
 
 
+def deep_loops() -> tuple[rk.Robot, np.ndarray, np.ndarray, dict]:
+    """A long chain that lands and slides, closed between far links."""
+    chain, q, v, options = falls("chain")
+    places, b = rk.forward_kinematics(chain, q), ModelBuilder.from_robot(chain)
+    (R, p), (S, s) = (places[name] for name in ("link_020", "link_040"))
+    middle = 0.5 * (np.array(p) + np.array(s))
+    ends = (Placement(position=np.array(A).T @ (middle - a)) for A, a in ((R, p), (S, s)))
+    b.loop_joint("loop", "spherical", "link_020", "link_040", *ends)
+    return b.build("floating"), q, v, options
+
+
 WORLDS = {
     "a cradle": cradle,
     "a landing": lambda: falls("humanoid"),
     "a bounce": lambda: falls("humanoid", ground=rk.Ground(restitution=0.5)),
     "motors": lambda: falls("quadruped", actuators=rk.PD(kp=80.0, kd=4.0, effort=20.0)),
     "loops": lambda: falls("four_bar"),
+    "a deep tree": lambda: falls("chain"),
+    "loops of a deep tree": deep_loops,
 }
 
 

@@ -7,7 +7,8 @@ import pytest
 from for_each import for_each
 
 from robokit.engine import Kernel
-from robokit.engine.loops.recorded_once import RecordedOnce, interpret, recorded_with_loops
+from robokit.engine.loops.interpret import interpret
+from robokit.engine.loops.recorded_once import RecordedOnce, recorded_with_loops
 from robokit.engine.trace.record import RunTimeLoop, trace
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, sin, sqrt, where

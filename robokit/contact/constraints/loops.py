@@ -26,11 +26,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.articulated import assemble, back_substitute, couple, factor
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, mobility, row, vector
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.linear import assemble, back_substitute, factor
-from robokit.contact.pattern import symbolic
 from robokit.contact.solver import impulses, relative
 from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once
@@ -231,8 +230,9 @@ def close_for_kick(x: Any) -> None:
     def closed() -> None:
         for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
         once(x, constrain, 0)
-        once(x, symbolic)
-        _close_positions(x)
+        couple(x)
+        # Where A has no room the step is taken again with more.
+        cond(x.filled[0] <= x.n_fill, lambda: _close_positions(x), lambda: None)
         once(x, place_bodies, x.q, 0)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
@@ -246,7 +246,8 @@ def close_for_kick(x: Any) -> None:
 
 
 def close(x: Any) -> None:
-    """Project q and v onto the loops at the end of a step, with the H and the pattern of the step.
+    """Project q and v onto the loops at the end of a step, with the H and the pattern of the step; of deep
+    trees (articulated.py) with the H of the end.
 
     It takes the constraints' arrays for its own: what the step's are needed for has to be done before. It
     leaves the poses of the new q.

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.articulated import assemble, back_substitute, couple, factor
 from robokit.contact.constraints.adding import (
     add_constraint,
     axes_of,
@@ -38,8 +39,6 @@ from robokit.contact.constraints.adding import row as rate_of
 from robokit.contact.constraints.motors import NOTHING, end_share
 from robokit.contact.fields import SPRING
 from robokit.contact.kinematics import generalized, velocities
-from robokit.contact.linear import assemble, back_substitute, factor
-from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, of_all_forces, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
@@ -60,7 +59,7 @@ def _collect(x: Any) -> None:
     for_range(x.n_springs, lambda k: _place(x, k))
 
     def factor_of_H() -> None:
-        once(x, symbolic)
+        couple(x)
         once(x, assemble, 0, 0)
         once(x, factor)
 

@@ -150,8 +150,7 @@ class Card:
         self._call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), self._device)
         self._call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(kept))
         stream = ctypes.c_void_p()
-        with self.current():
-            self._call("cuStreamCreate", ctypes.byref(stream), APART)
+        self.call("cuStreamCreate", ctypes.byref(stream), APART)
         self.side = stream.value or 0
 
     @functools.cached_property
@@ -198,6 +197,11 @@ class Card:
                 f"does not run what {assemble.release()} makes; update the NVIDIA driver"
             )
         raise DeviceError(f"{where}: {function}: {_sentence(self._library, status)}")
+
+    def call(self, function: str, *arguments: Any, asked: int = 0) -> None:
+        """Call the driver in the card's context. Raises DeviceError: it refuses."""
+        with self.current():
+            self._call(function, *arguments, asked=asked)
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()
@@ -267,16 +271,14 @@ class Card:
         if context.value == self._context.value:  # the usual case, without the time of a context manager
             self._call("cuLaunchKernel", *parameters)
             return
-        with self.current():
-            self._call("cuLaunchKernel", *parameters)
+        self.call("cuLaunchKernel", *parameters)
 
     # -- memory ----------------------------------------------------------------------------------
 
     def memory(self) -> tuple[int, int]:
         """Bytes that are free, and bytes in all."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        with self.current():
-            self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
 
     def allocate(self, size: int, stream: int = 0) -> int:
@@ -285,57 +287,50 @@ class Card:
         Raises DeviceError: there is not so much.
         """
         pointer = ctypes.c_uint64()
-        with self.current():
-            self._call(
-                "cuMemAllocAsync", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)),
-                ctypes.c_void_p(stream), asked=size,
-            )  # fmt: skip
+        self.call(
+            "cuMemAllocAsync", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)),
+            ctypes.c_void_p(stream), asked=size,
+        )  # fmt: skip
         return pointer.value
 
     def free(self, pointer: int, stream: int = 0) -> None:
         """Give memory back once the stream gets there."""
-        with self.current():
-            self._call("cuMemFreeAsync", ctypes.c_uint64(pointer), ctypes.c_void_p(stream))
+        self.call("cuMemFreeAsync", ctypes.c_uint64(pointer), ctypes.c_void_p(stream))
 
     def write(self, pointer: int, array: np.ndarray, stream: int = 0) -> None:
         """Copy a contiguous array to the card; it may be changed again at once."""
-        with self.current():
-            self._call(
-                "cuMemcpyHtoDAsync_v2", ctypes.c_uint64(pointer), ctypes.c_void_p(array.ctypes.data),
-                ctypes.c_size_t(array.nbytes), ctypes.c_void_p(stream),
-            )  # fmt: skip
+        self.call(
+            "cuMemcpyHtoDAsync_v2", ctypes.c_uint64(pointer), ctypes.c_void_p(array.ctypes.data),
+            ctypes.c_size_t(array.nbytes), ctypes.c_void_p(stream),
+        )  # fmt: skip
 
     def read(self, array: np.ndarray, pointer: int, stream: int = 0) -> None:
         """Copy from the card into a contiguous array, and wait until it is there."""
-        with self.current():
-            self._call(
-                "cuMemcpyDtoHAsync_v2", ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(pointer),
-                ctypes.c_size_t(array.nbytes), ctypes.c_void_p(stream),
-            )  # fmt: skip
+        self.call(
+            "cuMemcpyDtoHAsync_v2", ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(pointer),
+            ctypes.c_size_t(array.nbytes), ctypes.c_void_p(stream),
+        )  # fmt: skip
         self.synchronize(stream)
 
     def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
         """Copy bytes from one place on the card to another."""
-        with self.current():
-            self._call(
-                "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(size),
-                ctypes.c_void_p(stream),
-            )  # fmt: skip
+        self.call(
+            "cuMemcpyDtoDAsync_v2", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(size),
+            ctypes.c_void_p(stream),
+        )  # fmt: skip
 
     def fill(self, pointer: int, size: int, byte: int = 0, stream: int = 0) -> None:
         """Set all bytes to one value."""
-        with self.current():
-            self._call(
-                "cuMemsetD8Async", ctypes.c_uint64(pointer), ctypes.c_ubyte(byte), ctypes.c_size_t(size),
-                ctypes.c_void_p(stream),
-            )  # fmt: skip
+        self.call(
+            "cuMemsetD8Async", ctypes.c_uint64(pointer), ctypes.c_ubyte(byte), ctypes.c_size_t(size),
+            ctypes.c_void_p(stream),
+        )  # fmt: skip
 
     # -- time ------------------------------------------------------------------------------------
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until a stream has done what is queued on it. Raises DeviceError: something of it failed."""
-        with self.current():
-            self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+        self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     @contextlib.contextmanager
     def relaxed(self) -> Iterator[None]:
@@ -375,8 +370,7 @@ class Module:
     def __init__(self, card: Card, code: bytes) -> None:
         self.card = card
         self._handle = ctypes.c_void_p()
-        with card.current():
-            card._call("cuModuleLoadData", ctypes.byref(self._handle), code)
+        card.call("cuModuleLoadData", ctypes.byref(self._handle), code)
         weakref.finalize(self, _unload, card, self._handle).atexit = False
 
     def function(self, name: str) -> Function:
@@ -399,32 +393,28 @@ class Function:
     def __init__(self, module: Module, name: str) -> None:
         self.module, self.handle = module, ctypes.c_void_p()
         card = module.card
-        with card.current():
-            card._call("cuModuleGetFunction", ctypes.byref(self.handle), module._handle, name.encode())
+        card.call("cuModuleGetFunction", ctypes.byref(self.handle), module._handle, name.encode())
         self.registers, self.local = self._attribute(_REGISTERS), self._attribute(_LOCAL_BYTES)
         self.largest_block = self._attribute(_LARGEST_BLOCK)
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()
-        with self.module.card.current():
-            self.module.card._call("cuFuncGetAttribute", ctypes.byref(value), which, self.handle)
+        self.module.card.call("cuFuncGetAttribute", ctypes.byref(value), which, self.handle)
         return value.value
 
     def give_shared(self, size: int) -> None:
         """Have blocks share up to so many bytes of a multiprocessor's own memory."""
         card = self.module.card
-        with card.current():
-            card._call("cuFuncSetAttribute", self.handle, _SHARED_BYTES, size)
-            card._call("cuFuncSetAttribute", self.handle, _SHARED_PERCENT, 100)
+        card.call("cuFuncSetAttribute", self.handle, _SHARED_BYTES, size)
+        card.call("cuFuncSetAttribute", self.handle, _SHARED_PERCENT, 100)
 
     def resident(self, threads: int) -> int:
         """How many blocks of so many threads one multiprocessor holds."""
         value = ctypes.c_int()
-        with self.module.card.current():
-            self.module.card._call(
-                "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(value), self.handle, threads,
-                ctypes.c_size_t(0),
-            )  # fmt: skip
+        self.module.card.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(value), self.handle, threads,
+            ctypes.c_size_t(0),
+        )  # fmt: skip
         return value.value
 
 
@@ -433,27 +423,23 @@ class Event:
 
     def __init__(self, card: Card, stream: int = 0) -> None:
         self._card, self._handle = card, ctypes.c_void_p()
-        with card.current():
-            card._call("cuEventCreate", ctypes.byref(self._handle), 0)
+        card.call("cuEventCreate", ctypes.byref(self._handle), 0)
         weakref.finalize(self, _forget, card, self._handle).atexit = False
         self.record(stream)
 
     def record(self, stream: int) -> None:
         """Be the present moment of a stream from now on."""
-        with self._card.current():
-            self._card._call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
+        self._card.call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
 
     def before(self, stream: int) -> None:
         """Have what is queued on a stream from now on wait for it."""
-        with self._card.current():
-            self._card._call("cuStreamWaitEvent", ctypes.c_void_p(stream), self._handle, 0)
+        self._card.call("cuStreamWaitEvent", ctypes.c_void_p(stream), self._handle, 0)
 
     def since(self, earlier: Event) -> float:
         """Seconds since an earlier one; waits for both."""
         milliseconds = ctypes.c_float()
-        with self._card.current():
-            self._card._call("cuEventSynchronize", self._handle)
-            self._card._call("cuEventElapsedTime", ctypes.byref(milliseconds), earlier._handle, self._handle)
+        self._card.call("cuEventSynchronize", self._handle)
+        self._card.call("cuEventElapsedTime", ctypes.byref(milliseconds), earlier._handle, self._handle)
         return milliseconds.value * 1e-3
 
 

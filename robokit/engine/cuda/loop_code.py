@@ -28,37 +28,9 @@ from robokit.dataclass_tools import frozen
 from robokit.engine.emit.ir import Real
 from robokit.engine.loops.analysis import Pattern
 from robokit.engine.loops.emit import FunctionWriter, ModuleWriter
-from robokit.engine.loops.record import (
-    CALL,
-    CHECK,
-    COND,
-    FOR,
-    INTEGER,
-    LINK,
-    LOAD,
-    MINUS,
-    PARAMETER,
-    PLUS,
-    STORE,
-    TIMES,
-    TO_REAL,
-    VALUE,
-    VMAP,
-    WHILE,
-    WHOLE,
-    WHOLE_EQ,
-    WHOLE_LE,
-    WHOLE_LT,
-    WHOLE_OPERATIONS,
-    WHOLE_SELECT,
-    ZEROS,
-    LoopGraph,
-    Region,
-    calls,
-    operands,
-)
+from robokit.engine.loops.record import LoopGraph, Region, calls, operands
 from robokit.engine.signature import ArrayOf
-from robokit.engine.trace.ops import AND, NOT, OPERATIONS, OR
+from robokit.engine.trace import ops
 
 TILE = 32  # states of a tile: the threads of a warp
 SMALL = 512  # bytes of an array of zeros that each thread has for itself, where its size is known
@@ -129,7 +101,7 @@ def layout(
     for a, base in zip(arrays, where, strict=True):
         count = max(1, math.prod(a.at(sizes)))
         if base == "shared":
-            size = 4 if a.kind == INTEGER else real.bytes
+            size = 4 if a.kind == ops.INTEGER else real.bytes
             ends[base] += -ends[base] % 16
             places.append(Place("%shared", ends[base], 1, False))
             ends[base] += count * size
@@ -152,14 +124,14 @@ class Known:
     def __post_init__(self) -> None:
         graph = self.graph
         for node in graph.nodes:
-            if node[0] in (CALL, VMAP):
+            if node[0] in (ops.APPLY, ops.VMAP):
                 function = graph.functions[node[1]]
                 for values in calls(graph, node):
                     for inside, outside in zip(function.region.parameters, values, strict=True):
                         self.same.setdefault(inside, set()).add(outside)
                 for inside, outside in zip(function.arrays, node[2], strict=True):
                     self.bound.setdefault(inside, set()).add(outside)
-        self.read = {node[1] for node in graph.nodes if node[0] == LOAD}
+        self.read = {node[1] for node in graph.nodes if node[0] == ops.LOAD}
         self._values: dict[int, Any] = {}
         self._choices: dict[int, frozenset[int] | None] = {}
         self._found: dict[int, frozenset[int] | None] = {}
@@ -193,32 +165,23 @@ class Known:
     def _of(self, number: int) -> Any:
         node = self.graph.nodes[number]
         opcode = node[0]
-        if opcode == WHOLE:
+        if opcode == ops.WHOLE:
             return int(node[1])
-        if opcode == PARAMETER:
+        if opcode == ops.GIVEN:
             if number in self.same:
                 found = {self.value(k) for k in self.same[number]}
                 return found.pop() if len(found) == 1 else None
             own = self.graph.functions[0].region.parameters
             return self.sizes[own.index(number)] if number in own else None
-        if opcode == LOAD and self.graph.kinds[number] == INTEGER:
+        if opcode == ops.LOAD and self.graph.kinds[number] == ops.INTEGER:
             array, index = self.array(node[1]), self.value(node[2])
             known = array in self.contents and index is not None
             return int(self.contents[array][index]) if known else None  # type: ignore[index]
         if opcode in COMPARISONS:
-            sides = [self.choices(k) for k in node[1:]]
-            found = {_FOLD[opcode](a, b) for a in sides[0] or () for b in sides[1] or ()}
+            sides, compared = [self.choices(k) for k in node[1:]], ops.OPERATIONS[opcode].value
+            found = {compared(a, b) for a in sides[0] or () for b in sides[1] or ()}
             return found.pop() if len(found) == 1 else None
-        if opcode in _FOLD:
-            arguments = [self.value(k) for k in node[1:]]
-            return None if None in arguments else _FOLD[opcode](*arguments)
-        if opcode in (AND, OR):
-            arguments = [self.value(k) for k in node[1:]]
-            decides = opcode == OR
-            if decides in arguments:
-                return decides
-            return None if None in arguments else not decides
-        return None
+        return ops.folded(node, self.value)
 
     def choices(self, number: int) -> frozenset[int] | None:
         """What a whole number may be, if these are few: one of an array, whatever the index is."""
@@ -232,23 +195,25 @@ class Known:
         if value is not None:
             return frozenset([value])
         arguments: Sequence[int] = ()
-        array = self.array(node[1]) if node[0] == LOAD else None
+        array = self.array(node[1]) if node[0] == ops.LOAD else None
         if array is not None and array in self.contents:
             if array not in self._found:
                 kinds = np.unique(self.contents[array])
                 self._found[array] = frozenset(kinds.tolist()) if len(kinds) <= FEW_KINDS else None
             return self._found[array]
-        if node[0] == PARAMETER and number in self.same:
+        if node[0] == ops.GIVEN and number in self.same:
             arguments = list(self.same[number])
-        elif node[0] == WHOLE_SELECT:
+        elif node[0] == ops.WHOLE_SELECT:
             arguments = node[2:]
         found = [self.choices(k) for k in arguments]
         return frozenset().union(*found) if found and None not in found else None  # type: ignore[arg-type]
 
 
-COMPARISONS = (WHOLE_LT, WHOLE_LE, WHOLE_EQ)
+COMPARISONS = (ops.WHOLE_LT, ops.WHOLE_LE, ops.WHOLE_EQ)
 
-_FOLD = {k: each.value for k, each in WHOLE_OPERATIONS.items() if k != TO_REAL} | {NOT: OPERATIONS[NOT].value}
+_NOT_AT_ONCE = (
+    ops.FOR, ops.WHILE, ops.COND, ops.APPLY, ops.VMAP, ops.ZEROS, ops.CHECK, ops.LINK, ops.VALUE,
+)  # fmt: skip
 
 
 class CardWriter(ModuleWriter):
@@ -285,8 +250,8 @@ class CardWriter(ModuleWriter):
         """Whether a function has arrays of zeros whose size is known only when it runs."""
         graph = self.graph
         return any(
-            (node[0] == ZEROS and self.zeros_length(node) is None)
-            or (node[0] in (CALL, VMAP) and self.takes_memory(node[1]))
+            (node[0] == ops.ZEROS and self.zeros_length(node) is None)
+            or (node[0] in (ops.APPLY, ops.VMAP) and self.takes_memory(node[1]))
             for node in graph.operations(graph.functions[function].region)
         )
 
@@ -297,7 +262,7 @@ class CardWriter(ModuleWriter):
 
     def fails(self, function: int) -> bool:
         """Whether a call of it may fail."""
-        return self.takes_memory(function) or self.has(function, CHECK)
+        return self.takes_memory(function) or self.has(function, ops.CHECK)
 
 
 class CardFunction(FunctionWriter):
@@ -425,16 +390,16 @@ class CardFunction(FunctionWriter):
             first, turn = self.turn_of[index]
             return {first: 1}, turn
         opcode, *arguments = self.graph.nodes[index]
-        if opcode == TIMES:
+        if opcode == ops.TIMES:
             for one, other in (arguments, arguments[::-1]):
                 factor = self.known.value(one)
                 if factor is not None:
                     terms, known = self._scaled(other)
                     return {k: factor * f for k, f in terms.items()}, factor * known
-        if opcode not in (PLUS, MINUS):
+        if opcode not in (ops.PLUS, ops.MINUS):
             return {index: 1}, 0
         (terms, known), (more, added) = map(self._scaled, arguments)
-        sign = 1 if opcode == PLUS else -1
+        sign = 1 if opcode == ops.PLUS else -1
         terms = dict(terms)
         for k, f in more.items():
             terms[k] = terms.get(k, 0) + sign * f
@@ -484,7 +449,7 @@ class CardFunction(FunctionWriter):
         here = out(f"sext i32 {total} to i64") if total else "0"
         pointer, base, step = f"ptr addrspace({place.space})", place.base, f"i{8 * self.real.bytes}"
         if place.space == 1:  # shared
-            step = "i32" if self.graph.arrays[array].kind == INTEGER else self.real.kind
+            step = "i32" if self.graph.arrays[array].kind == ops.INTEGER else self.real.kind
             base = self._pointer(array)
         else:
             known += place.offset
@@ -496,7 +461,7 @@ class CardFunction(FunctionWriter):
 
     def _load(self, array: int, index: int) -> str:
         kind, place = self.graph.arrays[array].kind, self.places[array]
-        size = 4 if kind == INTEGER else self.real.bytes
+        size = 4 if kind == ops.INTEGER else self.real.bytes
         shared = ", !invariant.load !0" if not place.tiled and place.space == 1 else ""
         address, numbers = self._aligned(array, index)
         where = f"ptr addrspace({place.space}) {address}, align {size * numbers}"
@@ -506,7 +471,7 @@ class CardFunction(FunctionWriter):
         kind, place = self.graph.arrays[array].kind, self.places[array]
         if place.base == "%work" and self.known.array(array) in self.known.idle:
             return
-        size = 4 if kind == INTEGER else self.real.bytes
+        size = 4 if kind == ops.INTEGER else self.real.bytes
         address, numbers = self._aligned(array, index)
         where = f"ptr addrspace({place.space}) {address}, align {size * numbers}"
         self.out.do(f"store {self._type(kind, False)} {self._value(value, False)}, {where}")
@@ -605,12 +570,12 @@ class CardFunction(FunctionWriter):
         """Operations of a loop's body that may be done before those of the turns before it."""
         nodes, written = (
             self.graph.nodes,
-            {self.graph.nodes[n][1] for n in region.nodes if self._is(n, STORE)},
+            {self.graph.nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)},
         )
         waits = set(region.parameters[1:])
         for n in region.nodes:
             node = nodes[n]
-            late = node[0] == STORE or (node[0] == LOAD and node[1] in written)
+            late = node[0] == ops.STORE or (node[0] == ops.LOAD and node[1] in written)
             if late or not waits.isdisjoint(operands(node)):
                 waits.add(n)
         return [n for n in region.nodes if n not in waits]
@@ -620,9 +585,9 @@ class CardFunction(FunctionWriter):
 
     def _at_once(self, region: Region) -> int:
         """Turns of a loop whose numbers are read together: memory is far, and few threads wait for it."""
-        if any(self._is(n, FOR, WHILE, COND, CALL, VMAP, ZEROS, CHECK, LINK, VALUE) for n in region.nodes):
+        if any(self._is(n, *_NOT_AT_ONCE) for n in region.nodes):
             return 1
-        loads = sum(self._is(n, LOAD) for n in self._ahead(region) if self.known.value(n) is None)
+        loads = sum(self._is(n, ops.LOAD) for n in self._ahead(region) if self.known.value(n) is None)
         return min(MOST_TURNS, MOST_LOADS // loads) if loads else 1
 
     def _for_several(self, number: int, node: tuple, turns: int) -> None:

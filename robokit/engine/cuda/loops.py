@@ -28,10 +28,11 @@ from robokit.engine.cuda.loop_code import (
     Layout,
     layout,
 )
+from robokit.engine.cuda.straight_code import READ, THREAD
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, number
-from robokit.engine.loops.record import INTEGER, failure
-from robokit.engine.trace.ops import INTRINSICS
+from robokit.engine.loops.record import failure
+from robokit.engine.trace.ops import INTEGER, INTRINSICS
 from robokit.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -44,23 +45,6 @@ if TYPE_CHECKING:
 # The modules of a kernel with loops for a card: its functions, what launches call, and copies of columns.
 
 ATTRIBUTES = "attributes #2 = { nounwind }\n!0 = !{}\n"
-
-THREAD = """entry:
-  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %ncta = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-  %block = mul i32 %cta, %ntid
-  %me = add i32 %block, %tid
-  %first = zext i32 %me to i64
-  %threads = mul i32 %ncta, %ntid
-  %step = zext i32 %threads to i64
-"""
-"""The number of a thread, and how many there are: states first, first + step, ..."""
-
-READ = "".join(
-    f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
-)
 
 ANY = "declare i1 @llvm.nvvm.vote.any.sync(i32, i1)\n"
 """Whether something holds in a thread of a warp, all of which come here."""

@@ -48,7 +48,22 @@ H200: 26 million a second, 33 with 255).
 
 ONE_FUNCTION = 10**9
 
-_WORDS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
+THREAD = """entry:
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %ncta = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+  %block = mul i32 %cta, %ntid
+  %me = add i32 %block, %tid
+  %first = zext i32 %me to i64
+  %threads = mul i32 %ncta, %ntid
+  %step = zext i32 %threads to i64
+"""
+"""The number of a thread, and how many there are: states first, first + step, ..."""
+
+READ = "".join(
+    f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
+)
 
 
 def fused_products(program: Program) -> tuple[set[int], set[int]]:
@@ -188,7 +203,7 @@ def module(
         if f"@llvm.{f}." in body or f == "fabs" or (f == "fma" and "@sincos(" in body)
     ]
     head += ["declare void @llvm.nvvm.barrier0()\n"] if "@llvm.nvvm.barrier0(" in body else []
-    head += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{word}()\n" for word in _WORDS if f".{word}(" in body]
+    head += [READ] if "@llvm.nvvm.read.ptx.sreg." in body else []
     head += [
         text
         for callee, text in (declared or {}).items()
@@ -234,23 +249,13 @@ def _kernel(writer: CardWriter, name: str, stages: Sequence[str]) -> str:
     arguments = writer.parameters.replace(" noalias", "")
     calls = "\n  ".join(f"call void @{stage}({arguments})" for stage in stages)
     return f"""define ptx_kernel void @{name}({writer.taken}i64 %rows) {{
-entry:
-  %room = alloca [{max(1, writer.plan.slots)} x {writer.t}], align 16
+{THREAD}  %room = alloca [{max(1, writer.plan.slots)} x {writer.t}], align 16
   %ws5 = addrspacecast ptr %room to ptr addrspace(5)
   {writer.between}
-  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %threads = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %blocks = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
-  %before = mul i32 %block, %threads
-  %first = add i32 %before, %tid
-  %all = mul i32 %blocks, %threads
-  %t0 = zext i32 %first to i64
-  %step = zext i32 %all to i64
-  %any = icmp slt i64 %t0, %rows
+  %any = icmp slt i64 %first, %rows
   br i1 %any, label %state, label %done
 state:
-  %t = phi i64 [%t0, %entry], [%next, %state]
+  %t = phi i64 [%first, %entry], [%next, %state]
   {writer.own_state}
   {calls}
   %next = add i64 %t, %step

@@ -93,21 +93,16 @@ def suffix(lanes: int, real: Real = FLOAT64) -> str:
     return real.suffix if lanes == 1 else f"v{lanes}{real.suffix}"
 
 
-def words(lanes: int, real: Real) -> dict[str, str]:
-    """What stands for the words in braces of an operation's instruction (trace/ops.py), on so many lanes."""
-    return {
+def instructions(lanes: int, real: Real) -> list[str]:
+    """The instruction of each operation (trace/ops.py), on so many lanes, with `%s` for each operand."""
+    words = {
         "t": vector(lanes, real.kind),
         "truth": vector(lanes, "i1"),
         "true": "true" if lanes == 1 else "splat (i1 true)",
         "suffix": suffix(lanes, real),
         "i": vector(lanes, "i32"),
     }
-
-
-def instructions(lanes: int, real: Real) -> list[str]:
-    """The instruction of each operation (trace/ops.py), on so many lanes, with `%s` for each operand."""
-    named = words(lanes, real)
-    return [operation.llvm.format(**named) for operation in OPERATIONS]
+    return [operation.llvm.format(**words) for operation in OPERATIONS]
 
 
 def multiply_add(lanes: int, real: Real) -> str:

@@ -20,21 +20,6 @@ from robokit.engine.passes.order import Path, contractions, last_reads
 from robokit.engine.passes.schedule import Copy, Plan
 from robokit.engine.trace import ops
 from robokit.engine.trace.graph import LANES, Program
-from robokit.engine.trace.ops import (
-    ADD,
-    CALL,
-    CONST,
-    COS,
-    DIV,
-    FIRST,
-    GUARD,
-    INPUT,
-    PAIR,
-    RESULT,
-    SECOND,
-    SELECT,
-    SIN,
-)  # fmt: skip
 from robokit.engine.trace.record import called
 from robokit.engine.trace.record import lane as lane_of
 from robokit.engine.trace.record import position as result_of
@@ -369,9 +354,9 @@ class Function:
     def in_memory(self, number: int, lanes: int) -> Place:
         """Where a value is that is in no register."""
         node = self.program.nodes[number]
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             return self.bytes.number(node[1], lanes)
-        if node[0] == INPUT and self.whole.direct:
+        if node[0] == ops.INPUT and self.whole.direct:
             return self.array(node[1], node[2])
         within = self.plan.frames.within.get(number)
         if within is not None:
@@ -383,7 +368,7 @@ class Function:
         """Where a value is, as an operand of so many lanes."""
         register = self.register.get(number)
         if self.vectors:
-            if lanes > 1 and number not in self.vectors and self.program.nodes[number][0] != CONST:
+            if lanes > 1 and number not in self.vectors and self.program.nodes[number][0] != ops.CONST:
                 register = self.in_all(number, register)
             if register is not None:
                 self.pinned.add(register)
@@ -424,7 +409,7 @@ class Function:
         if not isinstance(at, int):
             place, at = at, self.take()
             self.emit(self.whole.forms(lanes).load, at, NONE, place)
-            if self.program.nodes[number][0] != CONST:
+            if self.program.nodes[number][0] != ops.CONST:
                 self.hold(at, number)
         self.pinned.add(at)
         return at
@@ -502,9 +487,9 @@ class Function:
             forms = self.forms_for(number) if self.vectors else self.own
             if number in sums:
                 register = self.fused(number, sums[number], forms, position)
-            elif nodes[number][0] <= DIV:
+            elif nodes[number][0] <= ops.DIV:
                 register = self.arithmetic(nodes[number], forms, position)
-            elif nodes[number][0] == CALL:
+            elif nodes[number][0] == ops.CALL:
                 self.call(number, position)
                 continue
             elif number in plan.copies:
@@ -535,7 +520,7 @@ class Function:
         op, left, right = node
         first, second = self.at(left, forms.lanes), self.at(right, forms.lanes)
         if not isinstance(first, int):
-            if op <= ADD and isinstance(second, int):
+            if op <= ops.ADD and isinstance(second, int):
                 first, second = second, first
             else:
                 self.emit(forms.load, self.scratch, NONE, first)
@@ -566,16 +551,16 @@ class Function:
             target = self.free.pop() if self.free else self.take()
             self.emit(forms.move if isinstance(third, int) else forms.load, target, NONE, third)
         self.release((a, b, c), position)
-        self.emit(forms.fused[SUM if op == ADD else which], target, first, second)
+        self.emit(forms.fused[SUM if op == ops.ADD else which], target, first, second)
         return target
 
     def computed(self, number: int, forms: Forms, position: int) -> int:
         """Any other operation that has a value."""
         op, *operands = self.program.nodes[number]
         lanes = forms.lanes
-        if op in (SIN, COS):
-            place = self.pair(operands[0], forms)[op == COS]
-        elif op == RESULT:
+        if op in (ops.SIN, ops.COS):
+            place = self.pair(operands[0], forms)[op == ops.COS]
+        elif op == ops.RESULT:
             block = self.program.blocks[called(self.program, operands[0])]
             result = int(block.results[result_of(self.program, number)])
             place = self.slot(self.plan.slot[result] + lane_of(self.program, number))
@@ -591,16 +576,16 @@ class Function:
         lanes, form, tail = forms.lanes, forms.of.get(op, 0), TAIL.get(op, b"")
         spare = list[int]()
         second: At
-        if op in (SELECT, GUARD):
+        if op in (ops.SELECT, ops.GUARD):
             mask, first = self.resident(operands[0], lanes), self.resident(operands[2], lanes)
             second, form, tail = self.loaded(operands[1], lanes), forms.choose, bytes((mask << 4,))
             spare = [r for r in {mask, first} if r not in self.held]
-        elif op == PAIR:
+        elif op == ops.PAIR:
             first, second, form = self.resident(operands[0], 1), self.loaded(operands[1], 1), UNPACK[0]
             spare = [first] if first not in self.held else []
-        elif op in (FIRST, SECOND):
+        elif op in (ops.FIRST, ops.SECOND):
             first = second = self.loaded(operands[0], LANES)
-            form = UNPACK[op == SECOND]
+            form = UNPACK[op == ops.SECOND]
         elif op in forms.masks:
             first, second = self.loaded(operands[0], lanes), self.bytes.constant(forms.masks[op])
         elif len(operands) == 1:  # a root, rounding down

@@ -29,19 +29,8 @@ from robokit.engine.emit.machine_code import Fixed, MachineCode
 from robokit.engine.passes.order import Path, contractions, last_reads
 from robokit.engine.passes.schedule import Copy, Plan, call_plan
 from robokit.engine.passes.similarity import LoopBody, Rerolled
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import LANES, Program
-from robokit.engine.trace.ops import (
-    CALL,
-    CONST,
-    FIRST,
-    INPUT,
-    OPERATIONS,
-    PAIR,
-    RESULT,
-    SECOND,
-    SUB,
-    TRUTHS,
-)
 from robokit.engine.trace.record import called
 from robokit.engine.trace.record import lane as lane_of
 from robokit.engine.trace.record import position as result_of
@@ -107,8 +96,8 @@ class ChunkWriter:
     frame = ""
     """One more parameter of the function that is being written."""
 
-    plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {
-        CALL, RESULT, PAIR, FIRST, SECOND,
+    plain = frozenset(each.number for each in ops.OPERATIONS if not each.paired) - {
+        ops.CALL, ops.RESULT, ops.PAIR, ops.FIRST, ops.SECOND,
     }  # fmt: skip
     """Opcodes that are one instruction, which takes the values of the operands."""
 
@@ -240,7 +229,7 @@ class ChunkWriter:
                 add(f"{name} = {instruction[node[0]] % (a, b)}")
             else:
                 self._compute(number)
-                if node[0] == CALL:
+                if node[0] == ops.CALL:
                     continue
                 name = f"%v{number}"
             known[number] = name
@@ -268,7 +257,7 @@ class ChunkWriter:
             a, b, c = (self._operand(number, n) for n in terms)
         else:
             a, b, c = (known.get(n) or value(n) for n in terms)
-        if op == SUB:
+        if op == ops.SUB:
             minus = self.fresh()
             add(f"{minus} = fneg {self._kind(number)} {c if first == product else a}")
             a, c = (a, minus) if first == product else (minus, c)
@@ -292,7 +281,7 @@ class ChunkWriter:
             del known[n]
         if len(known) > self.registers:
             for n in list(known):
-                if n in slot or (self.direct and nodes[n][0] == INPUT):
+                if n in slot or (self.direct and nodes[n][0] == ops.INPUT):
                     del known[n]
 
     def _go(self, path: Path, position: int, last: Mapping[int, int]) -> None:
@@ -350,7 +339,7 @@ class ChunkWriter:
 
     def _is_truth(self, number: int) -> bool:
         """Whether a node's value is true or false, not a number."""
-        return self.program.nodes[number][0] in TRUTHS
+        return self.program.nodes[number][0] in ops.TRUTHS
 
     def _begin(self, label: str) -> None:
         self.lines.append(f"{label}:")
@@ -372,14 +361,14 @@ class ChunkWriter:
     def _value(self, number: int) -> str:
         """Text of a node's value; loads it if it is not at hand."""
         node, add = self.program.nodes[number], self.lines.append
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             if number not in self.constants:
                 self.constants[number] = self._constant(node[1])
             return self.constants[number]
         if number in self.known:
             return self.known[number]
         place = self.fresh()
-        if self.direct and node[0] == INPUT:
+        if self.direct and node[0] == ops.INPUT:
             self.pointers.add(node[1])
             add(f"{place} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
             name = self.fresh()
@@ -424,11 +413,11 @@ class ChunkWriter:
 
     def _compute(self, number: int) -> None:
         opcode, *operands = self.program.nodes[number]
-        if opcode == CALL:
+        if opcode == ops.CALL:
             self._call(number)
         elif number in self.plan.copies:
             self._copy(self.plan.copies[number])
-        elif opcode == RESULT:
+        elif opcode == ops.RESULT:
             block = self.program.blocks[called(self.program, self.program.nodes[number][1])]
             result = int(block.results[result_of(self.program, number)])
             self._element(result, lane_of(self.program, number), f"%y{number}")
@@ -436,7 +425,7 @@ class ChunkWriter:
             self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
         else:
             values = [self._value(n) for n in operands]
-            if OPERATIONS[opcode].paired:
+            if ops.OPERATIONS[opcode].paired:
                 values = [self._pair(operands[0], values[0])]
             self.lines.append(f"%v{number} = {self.instruction[opcode] % tuple(values)}")
 
@@ -472,8 +461,8 @@ class ChunkWriter:
                 start = stop
                 continue
             value = self._value(operands[start])
-            if nodes[operands[start]][0] == CONST:  # all that follow at once
-                while stop < len(operands) and nodes[operands[stop]][0] == CONST:
+            if nodes[operands[start]][0] == ops.CONST:  # all that follow at once
+                while stop < len(operands) and nodes[operands[stop]][0] == ops.CONST:
                     stop += 1
                 if stop - start > 1:
                     each = [f"{t} {self._value(n)}" for n in operands[start:stop]]
@@ -552,9 +541,9 @@ class LanesWriter(ChunkWriter):
     def _value(self, number: int) -> str:
         """Text of a value; one of the program around the body is the same in every lane."""
         node, add, kind = self.program.nodes[number], self.lines.append, self.real.kind
-        if node[0] == CONST or number in self.known or number in self.body:
+        if node[0] == ops.CONST or number in self.known or number in self.body:
             return super()._value(number)
-        if node[0] == INPUT and self.direct:
+        if node[0] == ops.INPUT and self.direct:
             self.pointers.add(node[1])
             add(f"%a{number} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
         else:
@@ -585,7 +574,7 @@ class PairWriter(ChunkWriter):
         self.moved_truths: set[int] = set()
         for n in program.order if self.wide else ():
             node = program.nodes[n]
-            if node[0] in (PAIR, FIRST, SECOND) and self._is_truth(node[1]):
+            if node[0] in (ops.PAIR, ops.FIRST, ops.SECOND) and self._is_truth(node[1]):
                 self.moved_truths.add(n)
 
     def _is_truth(self, number: int) -> bool:
@@ -604,7 +593,7 @@ class PairWriter(ChunkWriter):
         if n in self.wide:
             return self._value(n)
         node, add, kind = self.program.nodes[n], self.lines.append, self.real.kind
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             return constant(LANES, node[1], self.real)
         if n not in self.same:
             value = self._value(n)
@@ -633,12 +622,12 @@ class PairWriter(ChunkWriter):
             known, value, both = self.known, self._value, self._in_both
             arguments = [known.get(x) or value(x) if x in wide else both(x) for x in node[1:]]
             add(f"%v{n} = {self.of_two[op] % tuple(arguments)}")
-        elif op in (FIRST, SECOND):
+        elif op in (ops.FIRST, ops.SECOND):
             kind = self._kind(node[1])
-            add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")
+            add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == ops.SECOND)}")
         elif n not in wide:
             super()._compute(n)
-        elif op == PAIR:
+        elif op == ops.PAIR:
             a, b, one = self._value(node[1]), self._value(node[2]), self.fresh()
             kind, each = self._kind(n), self._kind(n).split()[2].rstrip(">")
             add(f"{one} = insertelement {kind} poison, {each} {a}, i32 0")

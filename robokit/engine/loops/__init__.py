@@ -1,7 +1,8 @@
 """Loops, conditions and arrays in what the engine records: functions of run-time sizes, compiled once.
 
 record   the graph of a function with loops: regions of operations, integers, arrays; how it is recorded
-analysis what is needed of a recording, what is the same in all lanes; operations for given arguments
+analysis what is needed of a recording, and what is the same in all lanes
+interpret  a recording done again, on other arrays; what it takes for given arguments
 emit     writes the regions as LLVM IR, for one state or for lanes, and the functions that callers see
 environment  what machine code works with: memory in lanes, workspace, other kernels and their calls
 straight a straight line as regions: what C and WebAssembly are written from

@@ -1,4 +1,4 @@
-"""Analyses of a recording: what of it is needed, which values are the same in all lanes, and what it costs.
+"""Analyses of a recording: what of it is needed, and which values are the same in all lanes.
 
 A language that has no optimizer behind it writes what is needed and nothing else. What is the same in all
 lanes is computed once, and a loop whose count is has no mask.
@@ -6,52 +6,21 @@ lanes is computed once, and a loop whose count is has no mask.
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-import numpy as np
-
 from robokit.dataclass_tools import frozen
-from robokit.engine.loops.record import (
-    CALL,
-    CHECK,
-    COND,
-    ERRORS,
-    FLOOR,
-    FLOOR_DIVIDE,
-    FOR,
-    INTEGER,
-    LOAD,
-    PARAMETER,
-    REAL,
-    STORE,
-    VALUE,
-    VMAP,
-    WHILE,
-    WHOLE,
-    WHOLE_EQ,
-    WHOLE_LE,
-    WHOLE_LT,
-    WHOLE_OPERATIONS,
-    ZEROS,
-    Function,
-    LoopGraph,
-    Region,
-    calls,
-    operands,
-    told,
-)
+from robokit.engine.loops.record import Function, LoopGraph, Region, calls, operands, told
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node
-from robokit.engine.trace.ops import CONST, COUNTS, OPERATIONS, counted
 
 
 def inner(graph: LoopGraph, node: Node) -> list[Region]:
     """The regions that a control operation runs."""
-    if node[0] in (FOR, WHILE):
+    if node[0] in (ops.FOR, ops.WHILE):
         return [graph.regions[node[1]]]
-    return [graph.regions[k] for k in node[2:4]] if node[0] == COND else []
+    return [graph.regions[k] for k in node[2:4]] if node[0] == ops.COND else []
 
 
 def outcome(node: Node) -> int | None:
@@ -59,20 +28,20 @@ def outcome(node: Node) -> int | None:
     return _SELF[node[0]] if node[0] in _SELF and node[1] == node[2] else None
 
 
-_SELF = {WHOLE_LT: 0, WHOLE_LE: 1, WHOLE_EQ: 1}
+_SELF = {ops.WHOLE_LT: 0, ops.WHOLE_LE: 1, ops.WHOLE_EQ: 1}
 
 
 def starts(node: Node) -> tuple[int, ...]:
     """What a loop carries into its first turn."""
-    return node[3:] if node[0] == FOR else node[2:]
+    return node[3:] if node[0] == ops.FOR else node[2:]
 
 
 def loop_parameters(node: Node, region: Region) -> list[int]:
     """The parameters of a loop's region that stand for what it carries."""
-    return region.parameters[1:] if node[0] == FOR else region.parameters
+    return region.parameters[1:] if node[0] == ops.FOR else region.parameters
 
 
-CALLS = (CALL, VMAP)
+CALLS = (ops.APPLY, ops.VMAP)
 
 
 class Live:
@@ -126,7 +95,7 @@ class Live:
             self._own[self.function[n]].append(n)
         self.functions: list[int] = []
         self._order(0)
-        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (CHECK, ZEROS))
+        ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (ops.CHECK, ops.ZEROS))
         self.failures = {
             n: k for k, n in enumerate((n for n in ending if self.function[n] in self.functions), 1)
         }
@@ -154,7 +123,7 @@ class Live:
         for n in self.failures:
             node, line = self.graph.nodes[n], told("", self.graph.lines[n]).strip()
             what = "the workspace is too small for zeros, or a size is below 0"
-            if node[0] == CHECK:
+            if node[0] == ops.CHECK:
                 what = f"{node[2]}: {node[3]}"
             found.append(f"{what}{' ' * bool(line)}{line}")
         return found
@@ -217,17 +186,17 @@ class Live:
             self.function[n] = function
             if around is not None:
                 self._around[n] = around
-            if node[0] == STORE:
+            if node[0] == ops.STORE:
                 self._stores[node[1]].append(n)
-            if node[0] == ZEROS:
+            if node[0] == ops.ZEROS:
                 self._zeros[node[1]] = n
-            if node[0] == CHECK:
+            if node[0] == ops.CHECK:
                 self._checks.append(n)
             if node[0] in CALLS:
                 self._calls[node[1]].append(n)
             for each in inner(graph, node):
                 self.control[each.number] = n
-                if node[0] != COND:
+                if node[0] != ops.COND:
                     self._parameter |= {p: (n, k) for k, p in enumerate(loop_parameters(node, each))}
                 self._look(each, n, function)
 
@@ -263,22 +232,22 @@ class Live:
             work.append(self._around[n])
         if n in self._parameter:
             self._leave(*self._parameter[n], self.function[n])
-        if node[0] == VALUE:
+        if node[0] == ops.VALUE:
             self.values[node[1]].append(n)
             work.append(node[1])
             self._leave(node[1], node[2], 0)
-        elif node[0] == FOR:
+        elif node[0] == ops.FOR:
             work.append(node[2])
-        elif node[0] == WHILE:
+        elif node[0] == ops.WHILE:
             work.append(graph.regions[node[1]].test)
         elif node[0] in CALLS:
             work += [x for column in self.arguments(n) for x in column]
         elif outcome(node) is None:
             work += operands(node)
-            if node[0] == LOAD:
+            if node[0] == ops.LOAD:
                 self._array(node[1])
             own = self.graph.functions[self.function[n]].arrays
-            if node[0] == CHECK or (node[0] == STORE and node[1] in own):
+            if node[0] == ops.CHECK or (node[0] == ops.STORE and node[1] in own):
                 self._effect(self.function[n])
 
     def _leave(self, control: int, position: int, function: int) -> None:
@@ -304,7 +273,7 @@ class Live:
         else:
             for region in inner(self.graph, node):
                 self._work.append(region.results[position])
-                if node[0] != COND:
+                if node[0] != ops.COND:
                     self._work += [starts(node)[position], loop_parameters(node, region)[position]]
 
 
@@ -377,202 +346,36 @@ class Varying:
         for number in region.nodes:
             node = self.graph.nodes[number]
             opcode = node[0]
-            if opcode in (FOR, WHILE):
+            if opcode in (ops.FOR, ops.WHILE):
                 self._loop(node, number)
-            elif opcode == COND:
+            elif opcode == ops.COND:
                 branches = [self.graph.regions[k] for k in node[2:]]
                 for branch in branches:
                     self._look(branch)
                 for k, pair in enumerate(zip(*(branch.results for branch in branches), strict=True)):
                     if node[1] in found or not found.isdisjoint(pair):
                         self.left.add((number, k))
-            elif opcode in (CALL, VMAP):
+            elif opcode in (ops.APPLY, ops.VMAP):
                 results: list[bool] = []
                 for values in calls(self.graph, node):
                     results += self.uniformity.of(self.called(node, values)).results
                 self.left.update((number, k) for k, differs in enumerate(results) if differs)
-            elif opcode == VALUE:
+            elif opcode == ops.VALUE:
                 if node[1:3] in self.left:
                     found.add(number)
-            elif opcode == ZEROS:
+            elif opcode == ops.ZEROS:
                 self.own.add(node[1])
-            elif opcode == PARAMETER:
+            elif opcode == ops.GIVEN:
                 continue
-            elif (opcode == LOAD and node[1] in self.own) or not found.isdisjoint(operands(node)):
+            elif (opcode == ops.LOAD and node[1] in self.own) or not found.isdisjoint(operands(node)):
                 found.add(number)
 
     def _loop(self, node: Node, number: int) -> None:
         region, found = self.graph.regions[node[1]], self.nodes
         self._look(region)
-        stops = node[2] if node[0] == FOR else region.test
+        stops = node[2] if node[0] == ops.FOR else region.test
         carried = zip(starts(node), loop_parameters(node, region), region.results, strict=True)
         for k, (start, parameter, result) in enumerate(carried):
             if stops in found or not found.isdisjoint((start, result)):
                 found.add(parameter)
                 self.left.add((number, k))
-
-
-# -- Counting: what a kernel does for given arguments -----------------------------------------------------
-#
-# Each region's operations are counted once, and how often it runs is found by running what decides that:
-# counts, tests and conditions, and what these are computed from.
-
-NAMES = (*COUNTS, "load", "store", "whole")
-"""What operations count as: of numbers as elsewhere; "whole" are those on whole numbers, also comparisons,
-choices and what makes them real numbers. The turns of loops are not counted."""
-
-_VALUES = {opcode: each.value for opcode, each in WHOLE_OPERATIONS.items()} | {
-    FLOOR: lambda a: math.floor(a) if math.isfinite(a) else 0,
-    FLOOR_DIVIDE: lambda a, b: a // b if b else 0,  # a quotient may stand before its check
-}
-
-_CONTROLS = (FOR, WHILE, COND, ZEROS, *CALLS)
-
-Part = tuple[int, bool]  # a region, and whether its test is meant
-
-
-class Usage:
-    """What one state takes.
-
-    Args:
-        graph: the recording.
-        written: numbers of the arrays whose content matters at the end.
-        sizes: of the kernel.
-        arrays: flat ones that can be written to; they are changed.
-
-    Attributes:
-        counts: operations, by :data:`NAMES`.
-        workspace: real numbers and whole numbers that arrays of zeros take at most at a time.
-    """
-
-    def __init__(
-        self, graph: LoopGraph, written: Collection[int], sizes: Sequence[int], arrays: Sequence[Any]
-    ) -> None:
-        live = Live(graph, written)
-        controls = [n for n in live.nodes if graph.nodes[n][0] in _CONTROLS]
-        run = _Run(graph, Live(graph, [], controls), sizes, arrays)
-        self.workspace = {"real": run.most[REAL], "integer": run.most[INTEGER]}
-        self.counts = dict.fromkeys(NAMES, 0)
-        for (region, is_test), times in run.times.items():
-            for name, count in _usage(graph, live, graph.regions[region], is_test).items():
-                self.counts[name] += times * count
-
-
-def _usage(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[str, int]:
-    """Operations of a part of a region, without those inside it."""
-    part = slice(0, region.tested) if is_test else slice(region.tested, None)
-    nodes = [graph.nodes[n] for n in live.of(region, part) if outcome(graph.nodes[n]) is None]
-    opcodes = Counter(node[0] for node in nodes)
-    own = [node[:2] for node in nodes if CONST < node[0] < len(OPERATIONS)]
-    found = counted(*np.array(own, int).reshape(-1, 2).T)
-    whole = sum(count for opcode, count in opcodes.items() if opcode in _VALUES)
-    return found | {"load": opcodes[LOAD], "store": opcodes[STORE], "whole": whole}
-
-
-class _Run:
-    """Runs what decides how often each region runs.
-
-    ``times``: that each part ran; ``most``: elements of arrays of zeros at a time, by their kind.
-    """
-
-    def __init__(self, graph: LoopGraph, live: Live, sizes: Sequence[int], arrays: Sequence[Any]) -> None:
-        self.graph, self.live = graph, live
-        self.times: Counter[Part] = Counter()
-        self.most, self.used = Counter[str](), Counter[str]()
-        kernel = graph.functions[0]
-        # A function does not call itself, so a node has one value at a time.
-        self.values: dict[int, Any] = dict(zip(kernel.region.parameters, sizes, strict=True))
-        self.arrays = dict(zip(kernel.arrays, arrays, strict=True))
-        self._region(kernel.region)
-
-    def _value(self, n: int) -> Any:
-        node = self.graph.nodes[n]
-        return node[1] if node[0] in (CONST, WHOLE) else self.values[n]
-
-    def _region(self, region: Region, is_test: bool = False) -> None:
-        self.times[region.number, is_test] += 1
-        used = Counter(self.used)
-        part = slice(0, region.tested) if is_test else slice(region.tested, None)
-        for n in self.live.of(region, part):
-            opcode = self.graph.nodes[n][0]
-            if opcode in _CONTROLS and opcode != ZEROS:
-                self._control(n)
-            elif opcode not in (CONST, WHOLE, PARAMETER, VALUE):
-                self._operation(n)
-        if not is_test:
-            self.used = used
-
-    def _operation(self, n: int) -> None:
-        node = self.graph.nodes[n]
-        if outcome(node) is not None:
-            self.values[n] = outcome(node)
-            return
-        read = [self._value(k) for k in operands(node)]
-        if node[0] == LOAD:
-            self.values[n] = self.arrays[node[1]][read[0]].item()
-        elif node[0] == STORE:
-            self.arrays[node[1]][read[0]] = read[1]
-        elif node[0] == CHECK:
-            if not read[0]:
-                raise ERRORS[node[2]](f"{node[3]}{told('here', self.graph.lines[n])}")
-        elif node[0] == ZEROS:
-            kind, length = self.graph.arrays[node[1]].kind, math.prod(read)
-            self.used[kind] += length + (length % 2 if kind == INTEGER else 0)
-            self.most |= self.used
-            self.arrays[node[1]] = np.zeros(length, np.int64 if kind == INTEGER else float)
-        else:
-            value: Any = _VALUES.get(node[0]) or OPERATIONS[node[0]].value
-            self.values[n] = value(*read)
-
-    def _control(self, n: int) -> None:
-        node = self.graph.nodes[n]
-        results: Sequence[int]
-        if node[0] in CALLS:
-            self._call(n)
-            return
-        if node[0] == COND:
-            region = self.graph.regions[node[2 if self._value(node[1]) else 3]]
-            self._region(region)
-            results = region.results
-        else:
-            results = self._loop(n)
-        for value in self.live.values[n]:
-            self.values[value] = self._value(results[self.graph.nodes[value][2]])
-
-    def _call(self, n: int) -> None:
-        node, graph, live = self.graph.nodes[n], self.graph, self.live
-        function = graph.functions[node[1]]
-        parameters = live.parameters(function)
-        passed = [self.arrays[k] for k in live.passed_arrays(n)]
-        self.arrays |= zip(live.arrays(function), passed, strict=True)
-        for column, read in zip(live.arguments(n), live.values_of(n), strict=True):
-            self.values |= zip(parameters, [self._value(k) for k in column], strict=True)
-            self._region(function.region)
-            self.values |= {x: self._value(function.region.results[k]) for k, x in read.items()}
-
-    def _loop(self, n: int) -> list[int]:
-        """Run a loop; the parameters that hold what it leaves."""
-        node, kept = self.graph.nodes[n], self.live.positions(n)
-        (region,) = inner(self.graph, node)
-        parameters = loop_parameters(node, region)
-        own, results = [parameters[k] for k in kept], [region.results[k] for k in kept]
-        self.values |= zip(own, [self._value(starts(node)[k]) for k in kept], strict=True)
-        if node[0] == FOR:
-            count = max(0, self._value(node[2]))
-            if not kept and not self.live.of(region):
-                self.times[region.number, False] += count
-                return parameters
-            for k in range(count):
-                self.values[region.parameters[0]] = k
-                self._region(region)
-                self.values |= zip(own, [self._value(r) for r in results], strict=True)
-            return parameters
-        used = self.used
-        while True:
-            self.used = Counter(used)
-            self._region(region, True)
-            if not self._value(region.test):
-                self.used = used
-                return parameters
-            self._region(region)
-            self.values |= zip(own, [self._value(r) for r in results], strict=True)

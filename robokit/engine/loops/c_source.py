@@ -19,30 +19,11 @@ import numpy as np
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.analysis import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.emit import STACK
-from robokit.engine.loops.record import (
-    CHECK,
-    COND,
-    FLOOR,
-    FLOOR_DIVIDE,
-    FOR,
-    INTEGER,
-    LOAD,
-    PARAMETER,
-    REAL,
-    STORE,
-    VALUE,
-    WHILE,
-    WHOLE,
-    WHOLE_OPERATIONS,
-    ZEROS,
-    LoopGraph,
-    Region,
-    operands,
-)
+from robokit.engine.loops.record import LoopGraph, Region, operands
 from robokit.engine.loops.straight import straight
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import CONST, COS, OPERATIONS, SIN
 from robokit.errors import one_line
 from robokit.spatial import scalars
 
@@ -187,34 +168,37 @@ class CWriter:
     ) -> None:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
-        self.form = {each.number: (each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS}
-        self.form |= {k: each.c.replace("{t}", self.kind) for k, each in WHOLE_OPERATIONS.items()}
-        self.form |= {FLOOR: f"x_{name}_whole(%s)"}
+        words = {"{f}": suffix, "{t}": self.kind}
+        self.form = {
+            each.number: re.sub(r"{.}", lambda found: words[found[0]], each.c or each.notation)
+            for each in ops.OPERATIONS
+        }
+        self.form |= {ops.TO_WHOLE: f"x_{name}_whole(%s)"}
         if own_sines:
-            self.form |= {SIN: f"x_{name}_sines(%s, 0)", COS: f"x_{name}_sines(%s, 1)"}
-        self.form[FLOOR_DIVIDE] = f"x_{name}_divided(%s, %s)"
+            self.form |= {ops.SIN: f"x_{name}_sines(%s, 0)", ops.COS: f"x_{name}_sines(%s, 1)"}
+        self.form[ops.FLOOR_DIVIDE] = f"x_{name}_divided(%s, %s)"
         kernel = graph.functions[0]
         numbers = [*kernel.region.parameters, *(~k for k in kernel.arrays)]
         self.names = dict(zip(numbers, arguments, strict=True))
         """Of values that have others than x_NUMBER, and of the kernel's arrays, by ~ of their numbers."""
         self.works = {
             kind: live.reach(lambda n, kind=kind: self._in_workspace(n, kind))  # type: ignore[misc]
-            for kind in (REAL, INTEGER)
+            for kind in (ops.REAL, ops.INTEGER)
         }
         """The functions that need a workspace of each kind."""
-        checks = live.reach(lambda n: graph.nodes[n][0] == CHECK)
-        self.fails = checks | self.works[REAL] | self.works[INTEGER]
+        checks = live.reach(lambda n: graph.nodes[n][0] == ops.CHECK)
+        self.fails = checks | self.works[ops.REAL] | self.works[ops.INTEGER]
         self.tops: dict[str, str] = {}
         """Where the workspaces are free."""
 
     def _in_workspace(self, n: int, kind: str) -> bool:
         node = self.graph.nodes[n]
-        return node[0] == ZEROS and self.graph.arrays[node[1]].kind == kind and self._length(n) is None
+        return node[0] == ops.ZEROS and self.graph.arrays[node[1]].kind == kind and self._length(n) is None
 
     def _length(self, n: int) -> int | None:
         """Elements of an array of zeros that stands on the stack."""
         sizes = [self.graph.nodes[k] for k in self.graph.nodes[n][2:]]
-        if any(size[0] != WHOLE for size in sizes):
+        if any(size[0] != ops.WHOLE for size in sizes):
             return None
         length = math.prod(size[1] for size in sizes)
         return length if 8 * length <= STACK else None
@@ -228,7 +212,7 @@ class CWriter:
         begin = []
         for k in self.live.arrays(made):
             memory = self.graph.arrays[k]
-            kind = "int" if memory.kind == INTEGER else self.kind
+            kind = "int" if memory.kind == ops.INTEGER else self.kind
             if memory.own and not number:
                 begin.append(f"{kind} {self._array(k)}[{memory.own}];")
                 continue
@@ -257,16 +241,16 @@ class CWriter:
 
     def _workspaces(self) -> dict[str, tuple[str, str]]:
         """Name and type of the workspace of each kind of array."""
-        return {REAL: ("work", self.kind), INTEGER: ("whole_work", "int")}
+        return {ops.REAL: ("work", self.kind), ops.INTEGER: ("whole_work", "int")}
 
     def helpers(self) -> list[str]:
         """Functions of one number or two that are needed."""
         opcodes = {self.graph.nodes[n][0] for n in self.live.nodes}
-        found = [_WHOLE_BELOW] * (FLOOR in opcodes) + [_DIVIDED] * (FLOOR_DIVIDE in opcodes)
+        found = [_WHOLE_BELOW] * (ops.TO_WHOLE in opcodes) + [_DIVIDED] * (ops.FLOOR_DIVIDE in opcodes)
         texts = [text.format(name=self.name) for text in found]
         texts += [_APART] * any(self.graph.functions[k].apart for k in self.live.functions)
         name = f"x_{self.name}_sines"
-        if name in self.form[SIN] and opcodes & {SIN, COS}:
+        if name in self.form[ops.SIN] and opcodes & {ops.SIN, ops.COS}:
             texts.append(sines(name, self.real))
         return texts
 
@@ -283,14 +267,14 @@ class CWriter:
     def _name(self, n: int) -> str:
         """A value, where it is read."""
         node = self.graph.nodes[n]
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             return number(node[-1 if self.real is FLOAT32 else 1], self.real)
-        if node[0] == WHOLE:
+        if node[0] == ops.WHOLE:
             return str(node[1]) if node[1] >= 0 else f"({node[1]})"
         return self.names.get(n, f"x_{n}")
 
     def _type(self, n: int) -> str:
-        return self.kind if self.graph.kinds[n] == REAL else "int"
+        return self.kind if self.graph.kinds[n] == ops.REAL else "int"
 
     def _let(self, n: int, value: str) -> str:
         return f"const {self._type(n)} x_{n} = {value};"
@@ -298,21 +282,21 @@ class CWriter:
     def _lines(self, n: int) -> Iterator[str]:
         node = self.graph.nodes[n]
         opcode = node[0]
-        if opcode in (CONST, WHOLE, PARAMETER, VALUE):
+        if opcode in (ops.CONST, ops.WHOLE, ops.GIVEN, ops.VALUE):
             return
-        if opcode == LOAD:
+        if opcode == ops.LOAD:
             yield self._let(n, f"{self._array(node[1])}[{self._name(node[2])}]")
-        elif opcode == STORE:
+        elif opcode == ops.STORE:
             yield f"{self._array(node[1])}[{self._name(node[2])}] = {self._name(node[3])};"
-        elif opcode in (FOR, WHILE):
+        elif opcode in (ops.FOR, ops.WHILE):
             yield from self._loop(n)
-        elif opcode == COND:
+        elif opcode == ops.COND:
             yield from self._cond(n)
         elif opcode in CALLS:
             yield from self._call(n)
-        elif opcode == ZEROS:
+        elif opcode == ops.ZEROS:
             yield from self._zeros(n)
-        elif opcode == CHECK:
+        elif opcode == ops.CHECK:
             yield f"if (!{self._name(node[1])}) return {self.live.failures[n]};"
         elif outcome(node) is not None:
             yield self._let(n, str(outcome(node)))
@@ -327,7 +311,7 @@ class CWriter:
         parameters = [loop_parameters(node, region)[k] for k in kept]
         for k, p in zip(kept, parameters, strict=True):
             yield f"{self._type(p)} x_{p} = {self._name(starts(node)[k])};"
-        if node[0] == FOR:
+        if node[0] == ops.FOR:
             index = f"x_{region.parameters[0]}"
             yield f"for (int {index} = 0; {index} < {self._name(node[2])}; {index}++) {{"
             inside: Iterator[str] = self._region(region)
@@ -377,9 +361,8 @@ class CWriter:
             yield f"{t} {self._array(node[1])}[{max(length, 1)}] = {{0}};"
             return
         sizes, top = [self._name(k) for k in node[2:]], self.tops[kind]
-        wrong = [
-            f"{size} < 0" for size, k in zip(sizes, node[2:], strict=True) if self.graph.nodes[k][0] != WHOLE
-        ]
+        kinds = [self.graph.nodes[k][0] for k in node[2:]]
+        wrong = [f"{size} < 0" for size, k in zip(sizes, kinds, strict=True) if k != ops.WHOLE]
         room = f"{word}_size" + (f" - {top}" if top != "0" else "")
         wrong.append(f"(double){' * '.join(sizes or ['1'])} > {room}")
         yield f"if ({' || '.join(wrong)}) return {self.live.failures[n]};"
@@ -504,7 +487,7 @@ def _documented(
         shape = "".join(f"[{named.get(str(n), n)}]" for n in a.shape) or "[1]"
         rows = ", row by row" if len(a.shape) > 1 else ""
         unit = f" [{units[a.name]}]" if a.name in units else ""
-        whole = ", of int" if a.kind == INTEGER else ""
+        whole = ", of int" if a.kind == ops.INTEGER else ""
         yield f"{named[a.name]}{shape}{whole}{rows}: {_ROLES[a.role]}{unit}"
     yield ""
     yield "Arrays share no memory. All numbers must be finite: nothing is checked but what is listed below,"

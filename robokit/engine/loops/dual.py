@@ -31,7 +31,7 @@ import numpy as np
 from robokit.engine.loops.record import Integer, identity
 from robokit.engine.signature import FlatFunction
 from robokit.engine.trace import scalar
-from robokit.engine.trace.scalar import METHODS, NO_BRANCH, Truth, of_numpy
+from robokit.engine.trace.scalar import Number, Truth
 from robokit.spatial import control_flow, elementary, linear
 from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import for_range, zeros
@@ -40,7 +40,7 @@ from robokit.spatial.scalars import where
 _levels = itertools.count(1)
 
 
-class Dual:
+class Dual(Number):
     """A number and its derivatives along some directions.
 
     ``level``: of the derivation; an inner one has a larger number; ``value``: any scalar; ``tangents``: the
@@ -48,8 +48,8 @@ class Dual:
     """
 
     __slots__ = ("level", "tangents", "value")
-    __array_ufunc__ = of_numpy
     __hash__ = None  # type: ignore[assignment]
+    leaves_powers, leaves_division = (np.ndarray, Integer), (np.ndarray,)
 
     def __init__(self, level: int, value: Any, tangents: Sequence[Any]) -> None:
         self.level, self.value, self.tangents = level, value, tuple(tangents)
@@ -90,29 +90,8 @@ class Dual:
     def __neg__(self) -> Dual:
         return Dual(self.level, -self.value, [-d for d in self.tangents])
 
-    def __pos__(self) -> Dual:
-        return self
-
     def __abs__(self) -> Any:
         return self._function(abs(self.value), generic.where(self.value < 0.0, -1.0, 1.0))
-
-    def __pow__(self, power: Any) -> Any:
-        return NotImplemented if isinstance(power, np.ndarray | Integer) else elementary.power(self, power)
-
-    def __rpow__(self, base: Any) -> Any:
-        return elementary.power(base, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ is np.ndarray else generic.floor(self / other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return generic.floor(other / self)
-
-    def __mod__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ is np.ndarray else self - other * (self // other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return other - self * (other // self)
 
     def __floor__(self) -> Any:
         return generic.floor(self.value)
@@ -134,9 +113,6 @@ class Dual:
 
     def __ne__(self, other: object) -> Any:
         return self.value != _value_of(other)
-
-    def __bool__(self) -> bool:
-        raise TypeError(NO_BRANCH)
 
     def __float__(self) -> float:
         raise TypeError(
@@ -213,8 +189,6 @@ FUNCTIONS = SimpleNamespace(
 )
 generic.register(Dual, FUNCTIONS, outermost=True)
 scalar.DEFERS.add(Dual)
-for _name, _method in METHODS.items():
-    setattr(Dual, _name, _method)
 
 
 class DualArray:

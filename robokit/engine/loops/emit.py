@@ -24,40 +24,13 @@ from robokit.engine.emit.ir import (
     multiply_add,
     suffix,
     vector,
-    words,
 )  # fmt: skip
 from robokit.engine.loops.analysis import Pattern, Uniformity
-from robokit.engine.loops.record import (
-    CALL,
-    CHECK,
-    COND,
-    FLOOR,
-    FLOOR_DIVIDE,
-    FOR,
-    INTEGER,
-    LINK,
-    LOAD,
-    PARAMETER,
-    PLUS,
-    REAL,
-    STORE,
-    TRUTH,
-    VALUE,
-    VMAP,
-    WHILE,
-    WHOLE,
-    WHOLE_OPERATIONS,
-    ZEROS,
-    LoopGraph,
-    Region,
-    calls,
-    operands,
-    told,
-)
+from robokit.engine.loops.record import LoopGraph, Region, calls, operands, told
 from robokit.engine.signature import ArrayOf
-from robokit.engine.trace.ops import ADD, CONST, MUL, OPERATIONS, SUB
+from robokit.engine.trace import ops
 
-RUNNING = (ADD, SUB, PARAMETER, VALUE)  # what a running sum goes on from
+RUNNING = (ops.ADD, ops.SUB, ops.GIVEN, ops.VALUE)  # what a running sum goes on from
 
 STACK = 4096
 """Bytes of the largest array that stands on the stack: no more than the page that guards its end, and small
@@ -171,7 +144,7 @@ class ModuleWriter:
         key = function, *opcodes
         if key not in self._has:
             self._has[key] = any(
-                opcode in opcodes or (opcode in (CALL, VMAP) and self.has(rest[0], *opcodes))
+                opcode in opcodes or (opcode in (ops.APPLY, ops.VMAP) and self.has(rest[0], *opcodes))
                 for opcode, *rest in self.graph.operations(self.graph.functions[function].region)
             )
         return self._has[key]
@@ -224,11 +197,7 @@ class FunctionWriter:
         self.bases = {k: f"%a{k}" for k in self.called.arrays}
         self.stack: list[str] = []
         self.memory = "%block", "%top"
-        self.templates = {}
-        for width in {1, self.lanes}:
-            named, rows = words(width, self.real), dict(enumerate(instructions(width, self.real)))
-            rows |= {opcode: each.llvm.format(**named) for opcode, each in WHOLE_OPERATIONS.items()}
-            self.templates[width] = rows
+        self.templates = {width: instructions(width, self.real) for width in {1, self.lanes}}
 
     def text(self, name: str) -> str:
         """The function ``name(ptr arrays..., values..., mask)``, which returns a struct of its results."""
@@ -275,7 +244,8 @@ class FunctionWriter:
         if self.lanes > 1 and self.graph.functions[node[1]].by_lane:
             self._lane_by_lane(number, node, columns[0])
             return
-        if max(self.lanes, self.pattern.stride) > 1 or len(columns) == 1 or self.module.has(node[1], LINK):
+        one_by_one = max(self.lanes, self.pattern.stride) > 1 or self.module.has(node[1], ops.LINK)
+        if one_by_one or len(columns) == 1:
             results: list[str] = []
             for values in columns:
                 pattern = self.uniform.called(node, values, bool(self.mask))
@@ -426,10 +396,10 @@ class FunctionWriter:
         """Memory for the rest of the region."""
         out, array, sizes = self.out, node[1], node[2:]
         kind = self.graph.arrays[array].kind
-        size = (4 if kind == INTEGER else self.real.bytes) * self.lanes
+        size = (4 if kind == ops.INTEGER else self.real.bytes) * self.lanes
         known = [self.graph.nodes[k] for k in sizes]
-        length = math.prod(each[1] for each in known if each[0] == WHOLE) * size
-        if length <= STACK and all(each[0] == WHOLE for each in known):
+        length = math.prod(each[1] for each in known if each[0] == ops.WHOLE) * size
+        if length <= STACK and all(each[0] == ops.WHOLE for each in known):
             length = max(length, HEADER)  # the first element is read, even where there is none
             self.bases[array] = f"%z{array}"
             self.stack.append(f"  %z{array} = alloca [{length} x i8], align {HEADER}")
@@ -485,7 +455,7 @@ class FunctionWriter:
         i, t, truth = vector(lanes, "i32"), vector(lanes, "double"), vector(lanes, "i1")
         a, b = (self._value(k, wide) for k in node[1:])
         divisor = self.graph.nodes[node[2]]
-        if divisor[0] == WHOLE:
+        if divisor[0] == ops.WHOLE:
             shift = divisor[1].bit_length() - 1
             if divisor[1] == 1 << shift:
                 by = str(shift) if lanes == 1 else f"splat (i32 {shift})"
@@ -510,7 +480,7 @@ class FunctionWriter:
     # -- values -------------------------------------------------------------------------------------
 
     def _type(self, kind: str, wide: bool) -> str:
-        element = {REAL: self.real.kind, INTEGER: "i32", TRUTH: "i1"}[kind]
+        element = {ops.REAL: self.real.kind, ops.INTEGER: "i32", ops.TRUTH: "i1"}[kind]
         return vector(self.lanes if wide else 1, element)
 
     def _type_of(self, number: int) -> str:
@@ -523,9 +493,9 @@ class FunctionWriter:
         """Name of a value, in every lane where it is wanted wide."""
         node = self.graph.nodes[number]
         lanes = self.lanes if wide else 1
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             return constant(lanes, node[-1 if self.real is FLOAT32 else 1], self.real)
-        if node[0] == WHOLE:
+        if node[0] == ops.WHOLE:
             return str(node[1]) if lanes == 1 else f"splat (i32 {node[1]})"
         name = self.names[number]
         return self._spread(name, self.graph.kinds[number]) if wide and not self._width(number) else name
@@ -569,34 +539,34 @@ class FunctionWriter:
     def _write(self, number: int) -> None:
         node = self.graph.nodes[number]
         opcode = node[0]
-        if opcode in (CONST, WHOLE, PARAMETER):
+        if opcode in (ops.CONST, ops.WHOLE, ops.GIVEN):
             return
-        if opcode == LOAD:
+        if opcode == ops.LOAD:
             self.names[number] = self._load(node[1], node[2])
-        elif opcode == STORE:
+        elif opcode == ops.STORE:
             self._store(*node[1:])
-        elif opcode == FOR:
+        elif opcode == ops.FOR:
             self._for(number, node)
-        elif opcode == WHILE:
+        elif opcode == ops.WHILE:
             self._while(number, node)
-        elif opcode == COND:
+        elif opcode == ops.COND:
             self._cond(number, node)
-        elif opcode in (CALL, VMAP):
+        elif opcode in (ops.APPLY, ops.VMAP):
             self._call(number, node)
-        elif opcode == LINK:
+        elif opcode == ops.LINK:
             self._link(number, node)
-        elif opcode == ZEROS:
+        elif opcode == ops.ZEROS:
             self._zeros(number, node)
-        elif opcode == CHECK:
+        elif opcode == ops.CHECK:
             wide = self._width(node[1])
             self._fail_unless(self._in_all(self._value(node[1], wide), wide), number)
-        elif opcode == FLOOR:
+        elif opcode == ops.TO_WHOLE:
             wide = self._width(number)
             value = self._value(node[1], wide)
             self.names[number] = self._floor(value, self.lanes if wide else 1, self.real)
-        elif opcode == FLOOR_DIVIDE:
+        elif opcode == ops.FLOOR_DIVIDE:
             self._floor_divide(number, node)
-        elif opcode == VALUE:
+        elif opcode == ops.VALUE:
             self.names[number] = self.control[node[1], node[2]]
         else:
             wide = self._width(number)
@@ -604,7 +574,7 @@ class FunctionWriter:
                 self._fuse(number, node, wide)
                 return
             values = [self._value(k, wide) for k in operands(node)]
-            if opcode < 1000 and OPERATIONS[opcode].paired:
+            if ops.OPERATIONS[opcode].paired:
                 values = [self._pair(node[1], values[0], wide)]
             template = self.templates[self.lanes if wide else 1][opcode]
             self.names[number] = self.out(template % tuple(values))
@@ -619,15 +589,15 @@ class FunctionWriter:
         a, b = (self._value(k, wide) for k in factors)
         first = node[1] == product
         rest = self._value(node[2] if first else node[1], wide)
-        if node[0] == SUB and first:
+        if node[0] == ops.SUB and first:
             rest = out(f"fneg {t} {rest}")
-        elif node[0] == SUB:
+        elif node[0] == ops.SUB:
             a = out(f"fneg {t} {a}")
         self.names[number] = out(multiply_add(lanes, self.real) % (a, b, rest))
 
     def _pair(self, angle: int, value: str, wide: bool) -> str:
         if angle not in self.sines:
-            t = self._type(REAL, wide)
+            t = self._type(ops.REAL, wide)
             lanes = self.lanes if wide else 1
             self.sines[angle] = self.out(f"call {{{t}, {t}}} @sincos_{lanes}({t} {value})")
         return self.sines[angle]
@@ -654,9 +624,9 @@ class FunctionWriter:
         With the known number last; the sum of the others overflows no more than the index does.
         """
         node = self.graph.nodes[index]
-        if node[0] == WHOLE:
+        if node[0] == ops.WHOLE:
             return [], node[1]
-        if node[0] != PLUS:
+        if node[0] != ops.PLUS:
             return [index], 0
         (one, first), (other, second) = (self._terms(k) for k in node[1:])
         return ([*one, *other], first + second) if first or second else ([index], 0)
@@ -666,7 +636,7 @@ class FunctionWriter:
         out, n = self.out, self.lanes
         kind, places = self._type(self.graph.arrays[array].kind, False), self._value(index, True)
         if self.mask:
-            places = self._choose(INTEGER, self.mask, places, "zeroinitializer")
+            places = self._choose(ops.INTEGER, self.mask, places, "zeroinitializer")
         found = []
         for lane in range(n):
             place = out(f"extractelement <{n} x i32> {places}, i32 {lane}")
@@ -678,7 +648,7 @@ class FunctionWriter:
 
     def _load(self, array: int, index: int) -> str:
         kind = self.graph.arrays[array].kind
-        size = 4 if kind == INTEGER else self.real.bytes
+        size = 4 if kind == ops.INTEGER else self.real.bytes
         if not self._width(index):
             wide = array in self.uniform.own and self.lanes > 1
             align = size * (self.lanes if wide else 1)
@@ -693,7 +663,7 @@ class FunctionWriter:
 
     def _store(self, array: int, index: int, value: int) -> None:
         kind, out = self.graph.arrays[array].kind, self.out
-        size = 4 if kind == INTEGER else self.real.bytes
+        size = 4 if kind == ops.INTEGER else self.real.bytes
         if self.lanes > 1 and array not in self.uniform.own:
             if self._width(index) or self._width(value):
                 raise TypeError("lanes write different numbers to an array that all states share")
@@ -748,10 +718,11 @@ class FunctionWriter:
         most = counts
         if differs:
             n = self.lanes
-            wanted = self._choose(INTEGER, outer, counts, "zeroinitializer") if outer else counts
+            wanted = self._choose(ops.INTEGER, outer, counts, "zeroinitializer") if outer else counts
             most = out(f"call i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32> {wanted})")
-        innermost = not any(opcode in (FOR, WHILE, CALL, VMAP) for opcode, *_ in graph.operations(region))
-        if innermost and graph.nodes[count][0] != WHOLE:  # nothing disturbs it, and it ends in seconds
+        runs = (ops.FOR, ops.WHILE, ops.APPLY, ops.VMAP)
+        innermost = not any(opcode in runs for opcode, *_ in graph.operations(region))
+        if innermost and graph.nodes[count][0] != ops.WHOLE:  # nothing disturbs it, and it ends in seconds
             self._look(most)
         before = self.label
         phis = self._begin(k, number, self._firsts(starts, carried) if firsts is None else firsts, carried)
@@ -764,7 +735,7 @@ class FunctionWriter:
         if not innermost:
             self._look()
         if differs:
-            live = out(f"icmp slt <{self.lanes} x i32> {self._spread(f'%i{k}', INTEGER)}, {counts}")
+            live = out(f"icmp slt <{self.lanes} x i32> {self._spread(f'%i{k}', ops.INTEGER)}, {counts}")
             self.mask = self._and(live)
         self._region(region)
         nexts = self._nexts(region, carried, differs)
@@ -907,9 +878,9 @@ def _fused(graph: LoopGraph, running: Sequence[int]) -> dict[int, int]:
     """
     found = {}
     for number, node in enumerate(graph.nodes):
-        if node[0] in (ADD, SUB):
+        if node[0] in (ops.ADD, ops.SUB):
             for k, rest in (node[:0:-1], node[1:]):
-                if graph.nodes[k][0] == MUL and graph.nodes[rest][0] not in running:
+                if graph.nodes[k][0] == ops.MUL and graph.nodes[rest][0] not in running:
                     found[number] = k
                     break
     return found
@@ -998,7 +969,7 @@ class Driver:
         total, kind = constant(1, 0.0, self.real), self.real.kind
         for place, k in enumerate(self.taken):
             a = self.arrays[k]
-            if a.role == "inout" and a.kind == REAL and not a.is_hint:
+            if a.role == "inout" and a.kind == ops.REAL and not a.is_hint:
                 pointer = out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}")
                 total = out(f"call {kind} @no_times({kind} {total}, ptr {pointer}, i64 {self.lengths[k]})")
         well = out(f"fcmp ord {kind} {total}, {total}")
@@ -1093,7 +1064,7 @@ class Driver:
         out.do("%row = phi i64 [%start, %entry], [%nextrow, %done]")
         for k, a in enumerate(self.arrays):
             if a.role == "out":
-                size = (4 if a.kind == INTEGER else self.real.bytes) * self.lanes
+                size = (4 if a.kind == ops.INTEGER else self.real.bytes) * self.lanes
                 count = out(f"mul i64 {self.lengths[k]}, {size}")
                 out.do(f"call void @llvm.memset.p0.i64(ptr {memory[k]}, i8 0, i64 {count}, i1 false)")
         out.do("br label %pass")
@@ -1207,7 +1178,7 @@ def no_times(real: Real) -> str:
     return _NO_TIMES.format(t=real.kind, bytes=real.bytes, name=name, zero=constant(1, 0.0, real))
 
 
-MOVES = (("pack", REAL), ("unpack", REAL), ("pack", INTEGER), ("unpack", INTEGER))
+MOVES = (("pack", ops.REAL), ("unpack", ops.REAL), ("pack", ops.INTEGER), ("unpack", ops.INTEGER))
 """Functions that move rows to lanes and back. They are the same for all kernels, and compiled once."""
 
 

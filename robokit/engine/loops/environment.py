@@ -14,23 +14,10 @@ import numpy as np
 
 from robokit.dataclass_tools import frozen
 from robokit.engine.loops.emit import ENDED, ENVIRONMENT, HEADER, TURNS
-from robokit.engine.loops.record import (
-    LINK,
-    MINUS,
-    PARAMETER,
-    PLUS,
-    TIMES,
-    WHOLE,
-    WHOLE_OPERATIONS,
-    Array,
-    Integer,
-    LoopGraph,
-    Node,
-    told,
-    users_line,
-)
+from robokit.engine.loops.record import Array, Integer, LoopGraph, Node, told, users_line
 from robokit.engine.memory import address, aligned
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace import ops
 from robokit.errors import ShapeError, WrongType
 from robokit.spatial import control_flow
 
@@ -185,7 +172,7 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
     entry = next((k for k, old in enumerate(graph.links) if _same(old, link)), len(graph.links))
     if entry == len(graph.links):
         graph.links.append(link)
-    graph.effect((LINK, entry, tuple(here), *(graph.node(x.offset) for x in arrays)))
+    graph.effect((ops.LINK, entry, tuple(here), *(graph.node(x.offset) for x in arrays)))
     graph.written([k for a, k in zip(taken(kernel), here, strict=True) if a.role != "in"])
 
 
@@ -249,17 +236,17 @@ class Values:
         number = self.outside.get(number, number)
         node: Node = self.graph.nodes[number]
         opcode = node[0]
-        if opcode == WHOLE:
+        if opcode == ops.WHOLE:
             return int(node[1])
-        if opcode == PARAMETER and node[1] == 0:
+        if opcode == ops.GIVEN and node[1] == 0:
             return self.sizes[node[2]] if self.sizes is not None else 0
-        if opcode not in (PLUS, MINUS, TIMES):
+        if opcode not in (ops.PLUS, ops.MINUS, ops.TIMES):
             raise TypeError(
                 "the sizes of arrays that a kernel is called on must follow from those of the calling kernel"
                 f"{told('computed', self.graph.lines[number])}: give it another dimension, and index it"
             )
         a, b = map(self._of, node[1:])
-        return int(WHOLE_OPERATIONS[opcode].value(a, b))
+        return int(ops.OPERATIONS[opcode].value(a, b))
 
 
 Blocks = list[tuple[int, np.ndarray]]  # address and memory of each block of a workspace

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import INTEGER, Array, Recorder
+from robokit.engine.loops.record import Array, Recorder
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.ops import INTEGER
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import call
 

@@ -56,26 +56,18 @@ from robokit.engine.loops.environment import (
     record_call,
     record_opened,
 )
-from robokit.engine.loops.record import (
-    INTEGER,
-    LINK,
-    REAL,
-    Array,
-    LoopGraph,
-    Recorder,
-    failure,
-    recording,
-)
+from robokit.engine.loops.record import Array, LoopGraph, Recorder, failure, recording
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.ops import INTEGER, LINK, REAL
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm import Function
-    from robokit.engine.loops.analysis import Usage
+    from robokit.engine.loops.interpret import Usage
 
 
 _log = logging.getLogger(__name__)
@@ -831,15 +823,12 @@ class LoopKernel:
         return Live(self.unlinked, self._written).reasons()
 
     def _usage(self, arguments: Mapping[str, Any]) -> Usage:
-        from robokit.engine.loops.analysis import Usage
+        from robokit.engine.loops.interpret import Usage
 
         sizes, arrays, rows = self._read(arguments, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
-        own = [
-            x.ravel() if a.role == "in" else x.ravel().copy()
-            for a, x in zip(self.arrays, arrays, strict=True)
-        ]
+        own = [x.ravel() for x in arrays]
         return Usage(self.unlinked, self._written, [sizes[n] for n in self.sizes], own)
 
     @property

@@ -6,7 +6,7 @@ once, as those of a straight line are (trace/graph.py); a control operation hold
     (FOR, region, count, start values...)      region's parameters: the index, then what is carried
     (WHILE, region, start values...)           parameters: what is carried; the region has a test
     (COND, condition, then, otherwise)         regions without parameters
-    (CALL, function, arrays, values...)        a function's region; its parameters stand for the values
+    (APPLY, function, arrays, values...)       a function's region; its parameters stand for the values
     (VMAP, function, arrays, columns, values...)   as many calls; of each the arguments, then what all share
     (VALUE, control, position, kind)           a value that one of these leaves
     (LINK, entry, arrays, offsets...)          another kernel is called on parts of arrays (environment.py)
@@ -35,7 +35,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
-import operator
 import os
 import sys
 import threading
@@ -47,54 +46,16 @@ from typing import Any
 import numpy as np
 
 from robokit import dataclass_tools
-from robokit.dataclass_tools import frozen
-from robokit.engine.trace import scalar
+from robokit.engine.trace import ops, scalar
 from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.ops import AND, CONST, NOT, OPERATIONS, OR, SELECT, TRUTHS
-from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
+from robokit.engine.trace.scalar import KEPT, Number, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
 
-(
-    PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
-    FLOOR_DIVIDE, FLOOR, LOAD, STORE, ZEROS, CHECK, FOR, WHILE, COND, VALUE, CALL, VMAP, LINK,
-) = range(1000, 1023)  # fmt: skip
-
-REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
-
-
-@frozen
-class WholeOperation:
-    """What is known of an operation on whole numbers, as trace/ops.py knows it of those on real numbers."""
-
-    kind: str  # of its value
-    value: Callable[..., Any]  # its value on Python's numbers
-    # its instruction in LLVM's language: `{i}` for the type of a whole number, `{truth}` for that of a truth,
-    # `{t}` for that of a real number
-    llvm: str
-    c: str  # how it is written in C, with `{t}` for the type of a real number
-    wasm: str  # its instruction in WebAssembly
-
-
-WHOLE_OPERATIONS = {
-    PLUS: WholeOperation(INTEGER, operator.add, "add nsw {i} %s, %s", "%s + %s", "i32.add"),
-    MINUS: WholeOperation(INTEGER, operator.sub, "sub nsw {i} %s, %s", "%s - %s", "i32.sub"),
-    TIMES: WholeOperation(INTEGER, operator.mul, "mul nsw {i} %s, %s", "%s * %s", "i32.mul"),
-    WHOLE_LT: WholeOperation(TRUTH, operator.lt, "icmp slt {i} %s, %s", "%s < %s", "i32.lt_s"),
-    WHOLE_LE: WholeOperation(TRUTH, operator.le, "icmp sle {i} %s, %s", "%s <= %s", "i32.le_s"),
-    WHOLE_EQ: WholeOperation(TRUTH, operator.eq, "icmp eq {i} %s, %s", "%s == %s", "i32.eq"),
-    WHOLE_SELECT: WholeOperation(
-        INTEGER, OPERATIONS[SELECT].value, "select {truth} %s, {i} %s, {i} %s", "(%s ? %s : %s)", "select"
-    ),
-    TO_REAL: WholeOperation(REAL, float, "sitofp {i} %s to {t}", "({t})%s", "f64.convert_i32_s"),
-}
-"""Those that are one instruction; quotients and rounding down take more."""
-
-_KINDS = {opcode: each.kind for opcode, each in WHOLE_OPERATIONS.items()} | {
-    WHOLE: INTEGER, FLOOR_DIVIDE: INTEGER, FLOOR: INTEGER, STORE: NOTHING, ZEROS: NOTHING, CHECK: NOTHING,
-    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING, CALL: NOTHING, VMAP: NOTHING, LINK: NOTHING,
-}  # fmt: skip
+_KINDS = {each.number: each.kind for each in ops.OPERATIONS} | {ops.CONST: ops.REAL, ops.WHOLE: ops.INTEGER}
+_EFFECTS = (ops.STORE, ops.ZEROS, ops.CHECK, ops.FOR, ops.WHILE, ops.COND, ops.APPLY, ops.VMAP, ops.LINK)
+"""Nodes without a value; the last item of those that are in neither is their kind."""
 
 
 class Escaped(TypeError):
@@ -182,24 +143,26 @@ class Frame:
 def operands(node: Node) -> Sequence[int]:
     """The nodes that a node reads."""
     opcode = node[0]
-    if 0 <= opcode < PARAMETER:
+    if 0 <= opcode < ops.GIVEN:
         return node[1:]
-    if opcode <= WHOLE:
+    if opcode <= ops.WHOLE:
         return ()
     return node[_FIRST.get(opcode, 1) : _LAST.get(opcode)]
 
 
 def calls(graph: LoopGraph, node: Node) -> list[Sequence[int]]:
-    """The values of each call that a CALL or VMAP makes."""
-    if node[0] == CALL:
+    """The values of each call that an APPLY or VMAP makes."""
+    if node[0] == ops.APPLY:
         return [node[3:]]
     shared = len(node) - len(graph.functions[node[1]].values)
     own = (shared - 4) // node[3]
     return [(*node[4 + k * own : 4 + (k + 1) * own], *node[shared:]) for k in range(node[3])]
 
 
-_FIRST = {LOAD: 2, STORE: 2, ZEROS: 2, FOR: 2, WHILE: 2, CALL: 3, VMAP: 4, LINK: 3}
-_LAST = {LOAD: 3, VALUE: 2, COND: 2, CHECK: 2}
+_FIRST = {
+    ops.LOAD: 2, ops.STORE: 2, ops.ZEROS: 2, ops.FOR: 2, ops.WHILE: 2, ops.APPLY: 3, ops.VMAP: 4, ops.LINK: 3,
+}  # fmt: skip
+_LAST = {ops.LOAD: 3, ops.VALUE: 2, ops.COND: 2, ops.CHECK: 2}
 """Where the operands of a node are, if they are not all but the first item."""
 
 
@@ -237,14 +200,14 @@ class LoopGraph(Graph):
         self.frames = [self._frame({})]
         self.index = self.frames[0].index
         self.place: list[Region] = [self.regions[0]]
-        self.kinds: list[str] = [REAL]
+        self.kinds: list[str] = [ops.REAL]
         self.lines: list[tuple[CodeType, int] | None] = [None]
 
     # -- operations ---------------------------------------------------------------------------------
 
     def add(self, node: Node) -> int:
         """Number of the node, recorded now if no region that is open has it."""
-        constant = node[0] in (CONST, WHOLE)
+        constant = node[0] in (ops.CONST, ops.WHOLE)
         index = self.constants if constant else self.index
         node = node if constant else self._own(node)
         found = index.get(node)
@@ -270,12 +233,7 @@ class LoopGraph(Graph):
         return number
 
     def _kind(self, node: Node) -> str:
-        opcode = node[0]
-        if opcode in _KINDS:
-            return _KINDS[opcode]
-        if opcode in (PARAMETER, LOAD, VALUE):
-            return node[-1]
-        return TRUTH if opcode in TRUTHS else REAL
+        return _KINDS.get(node[0]) or (ops.NOTHING if node[0] in _EFFECTS else node[-1])
 
     def _own(self, node: Node) -> Node:
         """The node with operands that the function being recorded has."""
@@ -290,7 +248,7 @@ class LoopGraph(Graph):
         """The region that an operation stands in."""
         stack = self.stack
         place = len(stack) - 1
-        if node[0] in (LOAD, VALUE, CHECK):
+        if node[0] in (ops.LOAD, ops.VALUE, ops.CHECK):
             return stack[place]
         depth = max([self.place[k].depth for k in operands(node) if not self._constant(k)], default=0)
         while place > depth and stack[place].loop:
@@ -298,7 +256,7 @@ class LoopGraph(Graph):
         return stack[place]
 
     def _constant(self, number: int) -> bool:
-        return self.nodes[number][0] in (CONST, WHOLE)
+        return self.nodes[number][0] in (ops.CONST, ops.WHOLE)
 
     # -- regions and functions ----------------------------------------------------------------------
 
@@ -405,7 +363,7 @@ class LoopGraph(Graph):
         exception.
         """
         if isinstance(truth, Truth):
-            self.add((CHECK, self.node(truth), error, message))
+            self.add((ops.CHECK, self.node(truth), error, message))
         elif not truth:
             raise ERRORS[error](f"{message}{told('here', users_line())}")
 
@@ -430,14 +388,14 @@ class LoopGraph(Graph):
     @property
     def failing(self) -> tuple[int, ...]:
         """Operations of which a function with one may end early; in a checked kernel Ctrl-C ends loops."""
-        return (ZEROS, CHECK, LINK, *((FOR, WHILE) if self.checked else ()))
+        return (ops.ZEROS, ops.CHECK, ops.LINK, *((ops.FOR, ops.WHILE) if self.checked else ()))
 
     def operations(self, region: Region) -> Iterator[Node]:
         """All operations of a region and of those inside it."""
         for number in region.nodes:
             node = self.nodes[number]
             yield node
-            for inside in {FOR: node[1:2], WHILE: node[1:2], COND: node[2:]}.get(node[0], ()):
+            for inside in {ops.FOR: node[1:2], ops.WHILE: node[1:2], ops.COND: node[2:]}.get(node[0], ()):
                 yield from self.operations(self.regions[inside])
 
     # -- values -------------------------------------------------------------------------------------
@@ -445,7 +403,7 @@ class LoopGraph(Graph):
     def parameter(self, kind: str, region: Region | None = None) -> int:
         """A parameter of a region; of the one that is being recorded, if none is given."""
         region = region or self.stack[-1]
-        node = (PARAMETER, region.number, len(region.parameters), kind)
+        node = (ops.GIVEN, region.number, len(region.parameters), kind)
         number = self._append(node, region)
         region.parameters.append(number)
         return number
@@ -454,18 +412,18 @@ class LoopGraph(Graph):
         """The node that holds a value as it is."""
         if isinstance(x, (Scalar, Integer, Truth)):
             if x.graph is not self:
-                raise Escaped(self.escaped(getattr(x.graph, "lines", {0: None})[0]))
+                raise Escaped(f"{KEPT}{told('used', users_line())}")
             return self.here(self.plain(x.ref) if isinstance(x, Scalar) else x.number)
         if isinstance(x, (bool, np.bool_)):
-            zero = self.add((WHOLE, 0))
-            return self.add((WHOLE_EQ, zero, zero if x else self.add((WHOLE, 1))))
+            zero = self.add((ops.WHOLE, 0))
+            return self.add((ops.WHOLE_EQ, zero, zero if x else self.add((ops.WHOLE, 1))))
         if isinstance(x, (int, np.integer)):
             if not -(2**31) <= x < 2**31:
                 raise ValueError(
                     f"whole numbers of a kernel have 32 bits, {x} has more: {float(x)} is a real number"
                     f"{told('here', users_line())}"
                 )
-            return self.add((WHOLE, int(x)))
+            return self.add((ops.WHOLE, int(x)))
         if isinstance(x, (float, np.floating)):
             return self.plain(self.constant(float(x)))
         raise wrong(
@@ -475,25 +433,17 @@ class LoopGraph(Graph):
             "of a vector v",
         )
 
-    def known(self, number: int) -> bool | None:
-        """Whether a comparison holds, if that follows from whole numbers that are constants."""
+    def known(self, number: int) -> Any:
+        """A constant whole number, or whether a comparison of such numbers holds; else None."""
         node = self.nodes[number]
-        if node[0] in (WHOLE_LT, WHOLE_LE, WHOLE_EQ):
-            a, b = (self.nodes[k] for k in node[1:])
-            both = a[0] == b[0] == WHOLE
-            return bool(WHOLE_OPERATIONS[node[0]].value(a[1], b[1])) if both else None
-        if node[0] == NOT:
-            found = self.known(node[1])
-            return None if found is None else not found
-        if node[0] in (AND, OR):
-            sides, decides = [self.known(k) for k in node[1:]], node[0] == OR
-            return decides if decides in sides else None if None in sides else not decides
-        return None
+        if node[0] == ops.WHOLE:
+            return node[1]
+        return ops.folded(node, self.known) if self.kinds[number] == ops.TRUTH else None
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""
         kind = self.kinds[number]
-        return {REAL: Scalar, INTEGER: Integer, TRUTH: Truth}[kind](self, number)
+        return {ops.REAL: Scalar, ops.INTEGER: Integer, ops.TRUTH: Truth}[kind](self, number)
 
 
 ERRORS = {
@@ -509,7 +459,7 @@ def failure(graph: LoopGraph, kernel: str, status: int) -> Exception:
     """
     number, code = divmod(status, 2)
     node, line = graph.nodes[number], told("here", graph.lines[number])
-    if node[0] == CHECK:
+    if node[0] == ops.CHECK:
         return ERRORS[node[2]](f"{kernel}: {node[3]}{line}")
     if code:
         return MemoryError(f"{kernel}: no memory for zeros{line}")
@@ -557,11 +507,10 @@ def told(what: str, line: tuple[CodeType, int] | None) -> str:
     return f"\n  {what} at {os.path.basename(name)}:{number}: {linecache.getline(name, number).strip()}"
 
 
-class Integer:
+class Integer(Number):
     """A whole number that is known only when the kernel runs: an index, a count."""
 
     __slots__ = ("graph", "number")
-    __array_ufunc__ = scalar.of_numpy
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, graph: LoopGraph, number: int) -> None:
@@ -576,21 +525,18 @@ class Integer:
         a, b = self.number, self.graph.node(other)
         if turned:
             a, b = b, a
-        if opcode in (PLUS, TIMES, WHOLE_EQ) and a > b:
-            a, b = b, a
-        number = self.graph.add((opcode, a, b))
-        return self.graph.wrapped(number)
+        return self.graph.wrapped(self.graph.record(opcode, a, b))
 
     def real(self) -> Scalar:
         """The same as a real number."""
-        return Scalar(self.graph, self.graph.add((TO_REAL, self.number)))
+        return Scalar(self.graph, self.graph.add((ops.TO_REAL, self.number)))
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, int) and other == 0:
             return self
         if isinstance(other, (float, Scalar)):
             return self.real() + other
-        return self._with(PLUS, other)
+        return self._with(ops.PLUS, other)
 
     __radd__ = __add__
 
@@ -599,17 +545,19 @@ class Integer:
             return self
         if isinstance(other, (float, Scalar)):
             return self.real() - other
-        return self._with(MINUS, other)
+        return self._with(ops.MINUS, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return other - self.real() if isinstance(other, (float, Scalar)) else self._with(MINUS, other, True)
+        if isinstance(other, (float, Scalar)):
+            return other - self.real()
+        return self._with(ops.MINUS, other, True)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, int) and other in (0, 1):
             return self if other else 0
         if isinstance(other, (float, Scalar)):
             return self.real() * other
-        return self._with(TIMES, other)
+        return self._with(ops.TIMES, other)
 
     __rmul__ = __mul__
 
@@ -622,12 +570,6 @@ class Integer:
         if isinstance(other, (float, Scalar)):
             return other // self.real()
         return _floor_divided(self.graph, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return self - other * (self // other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return other - self * (other // self)
 
     def __pow__(self, power: Any) -> Any:
         if not isinstance(power, int):
@@ -657,9 +599,6 @@ class Integer:
     def __neg__(self) -> Any:
         return 0 - self
 
-    def __pos__(self) -> Integer:
-        return self
-
     def __abs__(self) -> Any:
         return _where(self < 0, -self, self)
 
@@ -667,29 +606,26 @@ class Integer:
         return self
 
     def __lt__(self, other: Any) -> Any:
-        return self.real() < other if isinstance(other, (float, Scalar)) else self._with(WHOLE_LT, other)
+        return self.real() < other if isinstance(other, (float, Scalar)) else self._with(ops.WHOLE_LT, other)
 
     def __le__(self, other: Any) -> Any:
-        return self.real() <= other if isinstance(other, (float, Scalar)) else self._with(WHOLE_LE, other)
+        return self.real() <= other if isinstance(other, (float, Scalar)) else self._with(ops.WHOLE_LE, other)
 
     def __gt__(self, other: Any) -> Any:
-        return (
-            self.real() > other if isinstance(other, (float, Scalar)) else self._with(WHOLE_LT, other, True)
-        )
+        if isinstance(other, (float, Scalar)):
+            return self.real() > other
+        return self._with(ops.WHOLE_LT, other, True)
 
     def __ge__(self, other: Any) -> Any:
-        return (
-            self.real() >= other if isinstance(other, (float, Scalar)) else self._with(WHOLE_LE, other, True)
-        )
+        if isinstance(other, (float, Scalar)):
+            return self.real() >= other
+        return self._with(ops.WHOLE_LE, other, True)
 
     def __eq__(self, other: object) -> Any:
-        return self.real() == other if isinstance(other, (float, Scalar)) else self._with(WHOLE_EQ, other)
+        return self.real() == other if isinstance(other, (float, Scalar)) else self._with(ops.WHOLE_EQ, other)
 
     def __ne__(self, other: object) -> Any:
         return ~(self == other)
-
-    def __bool__(self) -> bool:
-        raise TypeError(NO_BRANCH)
 
     def __index__(self) -> int:
         raise TypeError(
@@ -712,7 +648,7 @@ def _floor_divided(graph: LoopGraph, a: Any, b: Any) -> Any:
     if not isinstance(b, Integer) and b in (1, -1):
         return a * b
     graph.check(b != 0, "ZeroDivisionError", "division of a whole number by zero")
-    return graph.wrapped(graph.add((FLOOR_DIVIDE, graph.node(a), graph.node(b))))
+    return graph.wrapped(graph.add((ops.FLOOR_DIVIDE, graph.node(a), graph.node(b))))
 
 
 class Array:
@@ -795,7 +731,8 @@ class Array:
         number = graph.array_here(self.number)
         if shape:
             return Array(graph, self.number, self.kind, shape, self.writable, offset)
-        return graph.wrapped(graph.add((LOAD, number, graph.node(offset), graph.versions[number], self.kind)))
+        node = ops.LOAD, number, graph.node(offset), graph.versions[number], self.kind
+        return graph.wrapped(graph.add(node))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if not self.writable:
@@ -805,20 +742,20 @@ class Array:
         number = graph.array_here(self.number)
         if shape:
             raise IndexError("one element at a time: write a loop")
-        if self.kind == REAL and isinstance(value, (int, Integer)):
+        if self.kind == ops.REAL and isinstance(value, (int, Integer)):
             value = value.real() if isinstance(value, Integer) else float(value)
         at, what = graph.node(offset), graph.node(value)
         if graph.kinds[what] != self.kind:
             instead = {
-                REAL: "whole(x) makes a whole number of it",
-                INTEGER: "1.0 * k makes a real number of it",
-                TRUTH: "where(condition, 1, 0) makes a number of it",
+                ops.REAL: "whole(x) makes a whole number of it",
+                ops.INTEGER: "1.0 * k makes a real number of it",
+                ops.TRUTH: "where(condition, 1, 0) makes a number of it",
             }[graph.kinds[what]]
             raise TypeError(
                 f"a {graph.kinds[what]} is no element of an array of {self.kind}s: {instead}"
                 f"{told('here', users_line())}"
             )
-        graph.effect((STORE, number, at, what))
+        graph.effect((ops.STORE, number, at, what))
         graph.written([number])
 
 
@@ -848,7 +785,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
         return (condition & a) | (~condition & b)
     if all(isinstance(x, (int, np.integer, Integer)) for x in (a, b)):
         graph: Any = condition.graph
-        return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))
+        return graph.wrapped(graph.add((ops.WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))
     return scalar.where(condition, _real(a), _real(b))
 
 
@@ -860,8 +797,6 @@ scalar.FUNCTIONS.where = _where
 scalar.DEFERS.add(Integer)
 _OF_INTEGERS = {name: _of_reals(getattr(scalar.FUNCTIONS, name)) for name in ("sin", "cos", "sqrt", "atan2")}
 register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "floor": lambda x: x}))
-for _name, _method in scalar.METHODS.items():
-    setattr(Integer, _name, _method)
 
 
 # -- The recorder ----------------------------------------------------------------------------------------
@@ -950,7 +885,7 @@ def _same(graph: LoopGraph, value: Any, expected: tuple[str, list[int]], what: s
     return [graph.node(x) for x in flat(value)]
 
 
-_NOTHING: dict[str, Any] = {REAL: 0.0, INTEGER: 0, TRUTH: False}
+_NOTHING: dict[str, Any] = {ops.REAL: 0.0, ops.INTEGER: 0, ops.TRUTH: False}
 """What a branch that never runs leaves, by kind."""
 
 
@@ -966,13 +901,13 @@ class Recorder:
         """As :func:`robokit.spatial.control_flow.for_range`."""
         graph = self.graph
         turns = graph.node(count)
-        if graph.kinds[turns] != INTEGER:
+        if graph.kinds[turns] != ops.INTEGER:
             raise wrong("for_range: a count is a whole number", count, "whole(x) makes one of a real number")
         with self._loop(start) as (region, starts, carried):
-            index = graph.wrapped(graph.parameter(INTEGER))
+            index = graph.wrapped(graph.parameter(ops.INTEGER))
             region.parameters.insert(0, region.parameters.pop())
             self._carry(region, body(index, *carried), start)
-        return self._left((FOR, region.number, turns, *starts), start, region)
+        return self._left((ops.FOR, region.number, turns, *starts), start, region)
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
@@ -1000,7 +935,7 @@ class Recorder:
             region.tested = len(region.nodes)
             graph.forget_memory()
             self._carry(region, body(*carried), start)
-        return self._left((WHILE, region.number, *starts), start, region)
+        return self._left((ops.WHILE, region.number, *starts), start, region)
 
     @contextlib.contextmanager
     def _loop(self, start: tuple[Any, ...]) -> Iterator[tuple[Region, list[int], Any]]:
@@ -1048,22 +983,22 @@ class Recorder:
                 region.results = [graph.node(_NOTHING[graph.kinds[k]]) for k in branches[0].results]
             branches.insert(known, region)
         assert first
-        return self._left((COND, asked, *(region.number for region in branches)), first[0], branches[0])
+        return self._left((ops.COND, asked, *(region.number for region in branches)), first[0], branches[0])
 
     def zeros(self, shape: tuple[Any, ...], kind: str) -> Array:
         """As :func:`robokit.spatial.control_flow.zeros`."""
         graph = self.graph
         sizes = [graph.node(n) for n in shape]
         for n, number in zip(shape, sizes, strict=True):
-            if graph.kinds[number] != INTEGER:
+            if graph.kinds[number] != ops.INTEGER:
                 raise wrong("zeros: a size is a whole number", n, "whole(x) makes one of a real number")
         number = graph.array(kind, graph.stack[-1], True)
-        graph.effect((ZEROS, number, *sizes))
+        graph.effect((ops.ZEROS, number, *sizes))
         return Array(graph, number, kind, [n if isinstance(n, Integer) else int(n) for n in shape], True)
 
     def in_precision(self, double: float, single: float) -> Any:
         """As :func:`robokit.spatial.control_flow.in_precision`."""
-        return self.graph.wrapped(self.graph.add((CONST, double, single)))
+        return self.graph.wrapped(self.graph.add((ops.CONST, double, single)))
 
     def whole(self, x: Any) -> Any:
         """As :func:`robokit.spatial.control_flow.whole`."""
@@ -1076,7 +1011,7 @@ class Recorder:
         graph = self.graph
         message = "whole: NaN, or beyond 32 bits, is no count and no index"
         graph.check((x >= -(2.0**31)) & (x < 2.0**31), "ValueError", message)
-        return graph.wrapped(graph.add((FLOOR, graph.node(x))))
+        return graph.wrapped(graph.add((ops.TO_WHOLE, graph.node(x))))
 
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`."""
@@ -1105,7 +1040,7 @@ class Recorder:
         arrays = self._arrays(found, bases)
         shared = [graph.here(number) for number in found.values]
         values = [x for column in arguments for x in column]
-        control = graph.effect((VMAP, found.number, tuple(arrays), len(columns), *values, *shared))
+        control = graph.effect((ops.VMAP, found.number, tuple(arrays), len(columns), *values, *shared))
         results = len(found.region.results)
         return [self._results(found, control, k * results, arrays) for k in range(len(columns))]
 
@@ -1198,7 +1133,7 @@ class Recorder:
         graph = self.graph
         arrays = self._arrays(function, bases)
         values = [*arguments, *(graph.here(number) for number in function.values)]
-        control = graph.effect((CALL, function.number, tuple(arrays), *values))
+        control = graph.effect((ops.APPLY, function.number, tuple(arrays), *values))
         pairs = zip(function.arrays, arrays, strict=True)
         graph.written([actual for own, actual in pairs if own in function.writes])
         return self._results(function, control, 0, arrays)
@@ -1207,7 +1142,7 @@ class Recorder:
         """What a call returns: the values that it leaves, from a position on."""
         graph, found = self.graph, []
         for k, (number, x) in enumerate(zip(function.region.results, flat(function.form), strict=True)):
-            node = (VALUE, control, first + k, graph.kinds[number])
+            node = (ops.VALUE, control, first + k, graph.kinds[number])
             known = not isinstance(x, (Scalar, Integer, Truth))
             found.append(x if known else graph.wrapped(graph.add(node)))
 
@@ -1224,7 +1159,7 @@ class Recorder:
         graph = self.graph
         control = graph.effect(node)
         kinds = [graph.kinds[k] for k in region.results]
-        numbers = [graph.add((VALUE, control, k, kind)) for k, kind in enumerate(kinds)]
+        numbers = [graph.add((ops.VALUE, control, k, kind)) for k, kind in enumerate(kinds)]
         return rebuilt(pattern, map(graph.wrapped, numbers))
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,43 +20,18 @@ import numpy as np
 
 from robokit.dataclass_tools import Spare, cached_attribute
 from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.interpret import interpret
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import (
-    CALL,
-    CHECK,
-    COND,
-    FLOOR,
-    FLOOR_DIVIDE,
-    FOR,
-    LOAD,
-    PARAMETER,
-    STORE,
-    TO_REAL,
-    VALUE,
-    VMAP,
-    WHILE,
-    WHOLE,
-    WHOLE_OPERATIONS,
-    WHOLE_SELECT,
-    ZEROS,
-    Array,
-    Escaped,
-    LoopGraph,
-    Recorder,
-    Region,
-    Solved,
-    interpreting,
-    operands,
-)
+from robokit.engine.loops.record import Array, Escaped, LoopGraph, Recorder, Solved
 from robokit.engine.passes.derivative import Inputs, Outputs
-from robokit.engine.passes.replay import INTERPRET, replayed
+from robokit.engine.passes.replay import replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import NODE_BUDGET, Program, TraceTooLarge
-from robokit.engine.trace.ops import ADD, CONST, MUL, SELECT, SUB
 from robokit.engine.trace.record import RunTimeLoop, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.errors import FunctionError
-from robokit.spatial import control_flow, scalars
+from robokit.spatial import control_flow
 
 
 class RecordedOnce:
@@ -78,8 +52,9 @@ class RecordedOnce:
             graph = self.loops
             sizes = [size for _, size in sizes_of(self.outputs)]
             own = graph.functions[0].arrays
-            moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
-            moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
+            nodes = graph.nodes
+            moving = {node[1] for node in nodes if node[0] == ops.LOAD and nodes[node[2]][0] != ops.WHOLE}
+            moving |= {number for node in nodes if node[0] in (ops.APPLY, ops.VMAP) for number in node[2]}
             rows = [
                 _memory(row) if number in moving else row for number, row in zip(own, arguments, strict=False)
             ]
@@ -143,6 +118,23 @@ class RecordedOnce:
 class _Recorder(Recorder):
     """The words while a function of a user is recorded, whose derivatives are made of the recording."""
 
+    def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.for_range`."""
+        with control_flow.unchanged("the body of a loop", body):
+            return super().for_range(count, body, start)
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
+    ) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.while_loop`."""
+        with control_flow.unchanged("the body of a loop", test, body):
+            return super().while_loop(test, body, start, most)
+
+    def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """As :func:`robokit.spatial.control_flow.cond`."""
+        with control_flow.unchanged("a branch of cond", then, otherwise):
+            return super().cond(condition, then, otherwise)
+
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
     ) -> Any:
@@ -158,7 +150,7 @@ class _Recorder(Recorder):
         always = graph.node(True)
         numbers = [graph.node(1.0 * x) for x in arguments]
         # Nodes of their own: a choice between a number and itself.
-        made = [graph.effect((SELECT, always, number, number)) for number in numbers]
+        made = [graph.effect((ops.SELECT, always, number, number)) for number in numbers]
         graph.solutions[made[0]] = Solved(region, numbers, made)
         return control_flow.shaped(unknown, [graph.wrapped(number) for number in made])
 
@@ -212,7 +204,7 @@ def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
             raise ValueError(f"the function returned {len(row)} scalars, declared are {len(array)}")
         for k, x in enumerate(row):
             if isinstance(x, Scalar):
-                x = Scalar(x.graph, x.graph.add((ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
+                x = Scalar(x.graph, x.graph.add((ops.ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
             array[k] = x
 
 
@@ -224,157 +216,6 @@ def _memory(row: Sequence[Any]) -> Any:
         for k, x in enumerate(row):
             array[k] = x
     return array
-
-
-_VALUES: dict[int, Callable[..., Any]] = INTERPRET | {
-    MUL: operator.mul,
-    ADD: operator.add,
-    SUB: operator.sub,
-    **{opcode: each.value for opcode, each in WHOLE_OPERATIONS.items()},
-    WHOLE_SELECT: scalars.where,
-    FLOOR_DIVIDE: operator.floordiv,
-    FLOOR: control_flow.whole,
-    TO_REAL: lambda k: 1.0 * k,
-}
-
-
-def interpret(graph: LoopGraph, arrays: Sequence[Any]) -> None:
-    """Do again what a recording of arrays does, on others.
-
-    ``graph``: the recording; it has no sizes; ``arrays``: in place of the kernel's own; those that it reads
-    at places that are known may be lists.
-    """
-    before = getattr(interpreting, "line", None)
-    try:
-        _Interpreter(graph, arrays).region(graph.functions[0].region)
-    finally:
-        interpreting.line = before
-
-
-class _Interpreter:
-    """Values of the nodes and arrays so far. A function does not call itself, so each has one at a time."""
-
-    def __init__(self, graph: LoopGraph, arrays: Sequence[Any]) -> None:
-        self.graph, self.value = graph, dict[int, Any]()
-        self.array = dict(zip(graph.functions[0].arrays, arrays, strict=True))
-        self.functions: dict[int, Callable[..., Any]] = {}
-        self.solved = {n for each in graph.solutions.values() for n in each.made[1:]}
-
-    def region(self, region: Region, part: slice = slice(None)) -> None:
-        """Do what a region does, or a part of it."""
-        for n in region.nodes[part]:
-            node, interpreting.line = self.graph.nodes[n], self.graph.lines[n]
-            opcode = node[0]
-            if n in self.solved:
-                continue
-            if n in self.graph.solutions:
-                self._solution(n)
-            elif opcode in (CONST, WHOLE):
-                self.value[n] = node[1] if len(node) == 2 else control_flow.in_precision(*node[1:])
-            elif opcode == LOAD:
-                self.value[n] = self.array[node[1]][self.value[node[2]]]
-            elif opcode == STORE:
-                self.array[node[1]][self.value[node[2]]] = self.value[node[3]]
-            elif opcode == ZEROS:
-                self.array[node[1]] = self._zeros(node)
-            elif opcode in (FOR, WHILE, COND, CALL, VMAP):
-                self.value[n] = self._control(node)
-            elif opcode == VALUE:
-                self.value[n] = self.value[node[1]][node[2]]
-            elif opcode not in (PARAMETER, CHECK):
-                self.value[n] = _VALUES[opcode](*(self.value[k] for k in operands(node)))
-
-    def _solution(self, n: int) -> None:
-        """The numbers that solve an equation."""
-        noted = self.graph.solutions[n]
-
-        def residual(unknown: list[Any]) -> list[Any]:
-            self.value |= zip(noted.region.parameters, unknown, strict=True)
-            self.region(noted.region)
-            return list(self._results(noted.region))
-
-        found = control_flow.solution(residual, [self.value[k] for k in noted.unknown])
-        self.value |= zip(noted.made, found, strict=True)
-
-    def _zeros(self, node: Any) -> Any:
-        count: Any = 1
-        for k in node[2:]:
-            count = count * self.value[k]
-        return control_flow.zeros(count, kind=self.graph.arrays[node[1]].kind)
-
-    def _results(self, region: Region) -> tuple[Any, ...]:
-        return tuple(self.value[k] for k in region.results)
-
-    def _control(self, node: Any) -> tuple[Any, ...]:
-        """The values that a control operation leaves."""
-        if node[0] == FOR:
-            region = self.graph.regions[node[1]]
-            found = control_flow.for_range(self.value[node[2]], self._body(region), self._start(node[3:]))
-        elif node[0] == WHILE:
-            region = self.graph.regions[node[1]]
-            found = control_flow.while_loop(self._test(region), self._body(region), self._start(node[2:]))
-        elif node[0] == COND:
-            then, otherwise = (self._branch(self.graph.regions[k]) for k in node[2:4])
-            found = control_flow.cond(self.value[node[1]], then, otherwise)
-        elif node[0] == CALL:
-            values = [self.value[k] for k in node[3:]]
-            found = control_flow.call(self._function(node[1]), self._arrays(node), values)
-        else:
-            found = self._columns(node)
-        return tuple(found)
-
-    def _arrays(self, node: Any) -> list[Any]:
-        return [self.array[k] for k in node[2]]
-
-    def _columns(self, node: Any) -> list[Any]:
-        """What a function leaves in all columns, one after the other."""
-        function, arrays, columns = self._function(node[1]), self._arrays(node), node[3]
-        values, shared = [self.value[k] for k in node[4:]], len(self.graph.functions[node[1]].values)
-        own, common = values[: len(values) - shared], values[len(values) - shared :]
-        count = len(own) // columns
-        rows = [own[k::count] for k in range(count)]
-        each = lambda *column: function(arrays, [*column, *common])  # noqa: E731
-        found = control_flow.vmap(each)(*rows) if rows else [each() for _ in range(columns)]
-        return [x for column in found for x in column]
-
-    def _start(self, nodes: Sequence[int]) -> tuple[Any, ...]:
-        return tuple(self.value[k] for k in nodes)
-
-    def _body(self, region: Region) -> Callable[..., Any]:
-        def body(*arguments: Any) -> tuple[Any, ...]:
-            *index, carried = arguments
-            self.value |= zip(region.parameters, (*index, *carried), strict=True)
-            self.region(region, slice(region.tested, None))
-            return self._results(region)
-
-        return body
-
-    def _test(self, region: Region) -> Callable[..., Any]:
-        def test(carried: tuple[Any, ...]) -> Any:
-            self.value |= zip(region.parameters, carried, strict=True)
-            self.region(region, slice(0, region.tested))
-            return self.value[region.test]
-
-        return test
-
-    def _branch(self, region: Region) -> Callable[[], tuple[Any, ...]]:
-        def branch() -> tuple[Any, ...]:
-            self.region(region)
-            return self._results(region)
-
-        return branch
-
-    def _function(self, number: int) -> Callable[..., Any]:
-        """A function that is called, the same object for all its calls."""
-        function = self.graph.functions[number]
-
-        def run(arrays: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
-            self.array |= zip(function.arrays, arrays, strict=True)
-            self.value |= zip(function.region.parameters, values, strict=True)
-            self.region(function.region)
-            return self._results(function.region)
-
-        return self.functions.setdefault(number, run)
 
 
 # -- Machine code of what has loops: a kernel without sizes -----------------------------------------------

@@ -13,22 +13,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from robokit.engine.loops.analysis import Live
-from robokit.engine.loops.record import (
-    CALL,
-    COND,
-    LOAD,
-    REAL,
-    STORE,
-    VALUE,
-    WHOLE,
-    WHOLE_LT,
-    Function,
-    LoopGraph,
-    Region,
-)
+from robokit.engine.loops.record import Function, LoopGraph, Region
 from robokit.engine.passes.schedule import call_plan
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import CONST, EQ, GUARD, INPUT, NOT, SELECT, TRUTHS
 
 NEVER = 2**62
 
@@ -60,7 +48,7 @@ class _Line:
         rest = list[tuple[int, int, int | float]]()
         for k, row in enumerate(program.results, outputs):
             for at, r in enumerate(row):
-                if type(r) is int and program.nodes[r][0] > CONST:
+                if type(r) is int and program.nodes[r][0] > ops.CONST:
                     self.places[r].append((k, at))
                 else:
                     rest.append((k, at, r))
@@ -79,10 +67,10 @@ class _Line:
             ]
             made.apart = True
             _Chunk(self, made, chunk).write()
-            self.graph.put((CALL, made.number, tuple(kernel.arrays)), kernel.region)
+            self.graph.put((ops.APPLY, made.number, tuple(kernel.arrays)), kernel.region)
 
     def _array(self, function: Function, writable: bool, own: int = 0) -> int:
-        number = self.graph.array(REAL, function.region, writable)
+        number = self.graph.array(ops.REAL, function.region, writable)
         self.graph.arrays[number].own = own
         return number
 
@@ -90,7 +78,7 @@ class _Line:
         """Node of a constant; -0 is another one than 0."""
         key = repr((value, *single))
         if key not in self.constants:
-            self.constants[key] = self.graph.put((CONST, value, *single), self.graph.regions[0])
+            self.constants[key] = self.graph.put((ops.CONST, value, *single), self.graph.regions[0])
         return self.constants[key]
 
 
@@ -121,7 +109,7 @@ class _Chunk:
 
     def _operation(self, n: int, region: Region) -> None:
         opcode, *operands = self.program.nodes[n]
-        if opcode == GUARD and self.zero.get(operands[1]) == operands[0] and self._is_zero(operands[2]):
+        if opcode == ops.GUARD and self.zero.get(operands[1]) == operands[0] and self._is_zero(operands[2]):
             self.known[n] = self.known[operands[1]]
         else:
             known = self.known
@@ -129,16 +117,16 @@ class _Chunk:
             self.known[n] = self.graph.put((opcode, *values), region)
         if n in self.plan.stored:
             value = self.known[n]
-            if opcode in TRUTHS:
+            if opcode in ops.TRUTHS:
                 one, zero = self.line.constant(1.0), self.line.constant(0.0)
-                value = self.graph.put((SELECT, value, one, zero), region)
+                value = self.graph.put((ops.SELECT, value, one, zero), region)
             self.store(region, -1, self.plan.slot[n], value)
         for k, at in self.line.places[n]:
             self.store(region, k, at, self.known[n])
 
     def _is_zero(self, n: int) -> bool:
         node = self.program.nodes[n]
-        return node[0] == CONST and node[1] == 0.0
+        return node[0] == ops.CONST and node[1] == 0.0
 
     def _block(self, condition: int, nodes: list[int], region: Region) -> None:
         """Nodes that are computed where a condition holds."""
@@ -150,15 +138,15 @@ class _Chunk:
         left = [n for n in nodes if self.reads[n] > within[n]]
         then.results = [self.known[n] for n in left]
         for value in then.results:
-            if graph.kinds[value] == REAL:
+            if graph.kinds[value] == ops.REAL:
                 otherwise.results.append(self.line.constant(0.0))
             else:
-                zero = graph.add((WHOLE, 0))
-                otherwise.results.append(graph.put((WHOLE_LT, zero, zero), otherwise))
-        control = graph.put((COND, asked, then.number, otherwise.number), region)
+                zero = graph.add((ops.WHOLE, 0))
+                otherwise.results.append(graph.put((ops.WHOLE_LT, zero, zero), otherwise))
+        control = graph.put((ops.COND, asked, then.number, otherwise.number), region)
         self.known = around
         for k, (n, value) in enumerate(zip(left, then.results, strict=True)):
-            self.known[n] = graph.put((VALUE, control, k, graph.kinds[value]), region)
+            self.known[n] = graph.put((ops.VALUE, control, k, graph.kinds[value]), region)
             self.zero[n] = condition
 
     def value(self, n: int, region: Region) -> int:
@@ -166,22 +154,22 @@ class _Chunk:
         if n in self.known:
             return self.known[n]
         node = self.program.nodes[n]
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             return self.line.constant(*node[1:])
-        if node[0] == INPUT:
+        if node[0] == ops.INPUT:
             self.known[n] = self._load(region, node[1], node[2])
         else:
             self.known[n] = self._load(region, -1, self.plan.slot[n])
-            if node[0] in TRUTHS:
-                none = self.graph.put((EQ, self.known[n], self.line.constant(0.0)), region)
-                self.known[n] = self.graph.put((NOT, none), region)
+            if node[0] in ops.TRUTHS:
+                none = self.graph.put((ops.EQ, self.known[n], self.line.constant(0.0)), region)
+                self.known[n] = self.graph.put((ops.NOT, none), region)
         return self.known[n]
 
     def _load(self, region: Region, array: int, at: int) -> int:
-        index = self.graph.add((WHOLE, at))
-        return self.graph.put((LOAD, self.function.arrays[array], index, 0, REAL), region)
+        index = self.graph.add((ops.WHOLE, at))
+        return self.graph.put((ops.LOAD, self.function.arrays[array], index, 0, ops.REAL), region)
 
     def store(self, region: Region, array: int, at: int, value: int) -> None:
         """Write a value to an element of an array; the last one is the kernel's own."""
-        index = self.graph.add((WHOLE, at))
-        self.graph.put((STORE, self.function.arrays[array], index, value), region)
+        index = self.graph.add((ops.WHOLE, at))
+        self.graph.put((ops.STORE, self.function.arrays[array], index, value), region)

@@ -46,45 +46,22 @@ from robokit.engine.emit.wasm import (
     whole,
 )
 from robokit.engine.loops.analysis import CALLS, Live, inner, loop_parameters, outcome, starts
-from robokit.engine.loops.record import (
-    CHECK,
-    COND,
-    FLOOR,
-    FLOOR_DIVIDE,
-    FOR,
-    INTEGER,
-    LOAD,
-    PARAMETER,
-    PLUS,
-    REAL,
-    STORE,
-    TIMES,
-    VALUE,
-    WHILE,
-    WHOLE,
-    WHOLE_OPERATIONS,
-    WHOLE_SELECT,
-    ZEROS,
-    LoopGraph,
-    Region,
-    operands,
-)
+from robokit.engine.loops.record import LoopGraph, Region, operands
 from robokit.engine.loops.straight import straight
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node
-from robokit.engine.trace.ops import CONST, COS, GUARD, OPERATIONS, SELECT, SIN
 from robokit.interpreter import without_collector
 
-_INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS}
-_INSTRUCTIONS |= {opcode: each.wasm for opcode, each in WHOLE_OPERATIONS.items()}
+_INSTRUCTIONS = {each.number: each.wasm for each in ops.OPERATIONS}
 
-_CHOICES = (SELECT, GUARD, WHOLE_SELECT)
+_CHOICES = (ops.SELECT, ops.GUARD, ops.WHOLE_SELECT)
 
-_EFFECTS = (STORE, ZEROS, CHECK, FOR, WHILE, COND, *CALLS)
+_EFFECTS = (ops.STORE, ops.ZEROS, ops.CHECK, ops.FOR, ops.WHILE, ops.COND, *CALLS)
 
 _ADDRESS = -2  # the node (_ADDRESS, array, index): of an element
 
-_AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)  # what computes nothing
-_HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}  # what is computed in its place, or nowhere
+_AT_ONCE = (ops.CONST, ops.WHOLE, ops.GIVEN, ops.VALUE)  # what computes nothing
+_HERE = {*_EFFECTS, *_AT_ONCE, ops.SIN, ops.COS}  # what is computed in its place, or nowhere
 
 
 def wasm_functions(
@@ -110,8 +87,8 @@ class _Places:
 
     def __init__(self, graph: LoopGraph, live: Live, at: Mapping[int, int]) -> None:
         self.at = at
-        self.works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
-        self.fails = self.works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
+        self.works = live.reach(lambda n: graph.nodes[n][0] == ops.ZEROS)
+        self.fails = self.works | live.reach(lambda n: graph.nodes[n][0] == ops.CHECK)
         self.same: dict[int, int] = {}
         self.globals: dict[int, Variable] = {}
         self.end = Variable(I32)
@@ -206,7 +183,7 @@ class _Writer:
         nodes, made = list[int](), dict[Node, int]()
         for n in self.live.of(region):
             node = self.graph.nodes[n]
-            if node[0] in (LOAD, STORE) and not self.graph.arrays[node[1]].own:
+            if node[0] in (ops.LOAD, ops.STORE) and not self.graph.arrays[node[1]].own:
                 row, more = self._row(node[2])
                 address = (_ADDRESS, node[1], row)
                 if row >= 0 and address not in made:
@@ -222,11 +199,11 @@ class _Writer:
         nodes = self.graph.nodes
 
         def known(n: int) -> int:
-            return nodes[n][1] if nodes[n][0] == WHOLE else -1
+            return nodes[n][1] if nodes[n][0] == ops.WHOLE else -1
 
-        if nodes[index][0] == PLUS:
+        if nodes[index][0] == ops.PLUS:
             for row, more in (nodes[index][1:], nodes[index][:0:-1]):
-                width = max(map(known, nodes[row][1:])) if nodes[row][0] == TIMES else 0
+                width = max(map(known, nodes[row][1:])) if nodes[row][0] == ops.TIMES else 0
                 if 0 <= known(more) < width:  # then it is in the array only if the first one is
                     return row, known(more)
         return (-1, known(index)) if known(index) >= 0 else (index, 0)
@@ -241,7 +218,7 @@ class _Writer:
             opcode, *operand = self._node(n)
             if opcode in _EFFECTS:
                 effects.append(self.graph.nodes[n])
-            if opcode in (SIN, COS):
+            if opcode in (ops.SIN, ops.COS):
                 self.pairs[region.number, opcode, operand[0]] = n
         never = len(effects) + 1
         first = dict.fromkeys(nodes, never)  # the runs in which they are read first
@@ -268,8 +245,8 @@ class _Writer:
                 where = first[n]
             for k in self._operands(n):
                 use(k, where)
-            if node[0] in (FOR, ZEROS):
-                apart.update(node[2:3] if node[0] == FOR else node[2:])
+            if node[0] in (ops.FOR, ops.ZEROS):
+                apart.update(node[2:3] if node[0] == ops.FOR else node[2:])
             for each in inner(self.graph, node):
                 for k in self._plan(each):
                     apart.add(k)
@@ -278,17 +255,18 @@ class _Writer:
 
     def _later(self, node: Node, effects: Sequence[Node], run: int, first: int) -> bool:
         """Whether what is computed in a run may be so in a later one, the first in which it is read."""
-        if node[0] == LOAD:
+        if node[0] == ops.LOAD:
             return not any(self._changes(each, node) for each in effects[run:first])
         return node[0] not in _HERE
 
     def _changes(self, effect: Node, load: Node) -> bool:
         """Whether an effect may change what is loaded."""
-        if effect[0] not in (STORE, ZEROS, CHECK):
+        if effect[0] not in (ops.STORE, ops.ZEROS, ops.CHECK):
             return True
-        if effect[0] == CHECK or effect[1] != load[1]:
+        if effect[0] == ops.CHECK or effect[1] != load[1]:
             return False
-        known = effect[0] == STORE and all(self.graph.nodes[k][0] == WHOLE for k in (effect[2], load[2]))
+        opcodes = [self.graph.nodes[k][0] for k in (effect[2], load[2])]
+        known = effect[0] == ops.STORE and opcodes == [ops.WHOLE] * 2
         return not known or effect[2] == load[2]
 
     def _results(self, region: Region) -> list[int]:
@@ -304,18 +282,18 @@ class _Writer:
             return node[2:]
         if n in self.elements:
             return [k for k in (self.elements[n][0], *operands(node)[1:]) if k >= 0]
-        if node[0] in (FOR, WHILE):
+        if node[0] in (ops.FOR, ops.WHILE):
             kept = [starts(node)[k] for k in self.live.positions(n)]
-            return [node[2], *kept] if node[0] == FOR else kept
+            return [node[2], *kept] if node[0] == ops.FOR else kept
         if node[0] in CALLS:
             return [k for column in self.live.arguments(n) for k in column]
-        return () if node[0] == VALUE or outcome(node) is not None else operands(node)
+        return () if node[0] == ops.VALUE or outcome(node) is not None else operands(node)
 
     # -- values -------------------------------------------------------------------------------------
 
     def kind(self, n: int) -> int:
         """Kind of a value."""
-        return I32 if n in self.addresses or self.graph.kinds[n] != REAL else F64
+        return I32 if n in self.addresses or self.graph.kinds[n] != ops.REAL else F64
 
     def variable(self, n: int) -> Variable:
         """A new variable for a value."""
@@ -346,22 +324,22 @@ class _Writer:
         opcode = node[0]
         if opcode == _ADDRESS:
             return self._from_begin(*node[1:])
-        if opcode == CONST:
+        if opcode == ops.CONST:
             return [number(node[1])]
-        if opcode == WHOLE:
+        if opcode == ops.WHOLE:
             return [whole(node[1])]
         found = outcome(node)
         if found is not None:
             return [whole(found)]
-        if opcode == LOAD and self.graph.arrays[node[1]].own:
+        if opcode == ops.LOAD and self.graph.arrays[node[1]].own:
             return [(TAKE, self._place(node[2]))]
-        if opcode == LOAD:
+        if opcode == ops.LOAD:
             word, _ = self._element(node[1])
             address, offset = self._address(n)
             return [address, PLAIN[f"{word}.load"] + leb(offset)]
-        if opcode == FLOOR:
+        if opcode == ops.TO_WHOLE:
             return [node[1], *plain("f64.floor i32.trunc_sat_f64_s")]
-        if opcode == FLOOR_DIVIDE:
+        if opcode == ops.FLOOR_DIVIDE:
             return self._divided(node[1], node[2])
         if opcode in _CHOICES:
             return [*node[2:], node[1], PLAIN["select"]]
@@ -370,7 +348,7 @@ class _Writer:
     def _divided(self, a: int, b: int) -> list[Code]:
         """A quotient of whole numbers; in double precision it is never rounded up to a whole number."""
         node = self.graph.nodes[b]
-        if node[0] == WHOLE and node[1] > 0 and node[1].bit_count() == 1:
+        if node[0] == ops.WHOLE and node[1] > 0 and node[1].bit_count() == 1:
             return [a, whole(node[1].bit_length() - 1), PLAIN["i32.shr_s"]]
         real = PLAIN["f64.convert_i32_s"]
         return [a, real, b, real, *plain("f64.div f64.floor i32.trunc_sat_f64_s")]
@@ -381,7 +359,7 @@ class _Writer:
 
     def _element(self, array: int) -> tuple[str, int]:
         """Kind of an array's elements, and by how many bits an index is shifted."""
-        return ("i32", 2) if self.graph.arrays[array].kind == INTEGER else ("f64", 3)
+        return ("i32", 2) if self.graph.arrays[array].kind == ops.INTEGER else ("f64", 3)
 
     def _known_begin(self, array: int) -> int | None:
         """The first byte of an array, where that is known."""
@@ -412,22 +390,22 @@ class _Writer:
     def _region(self, region: Region, part: slice = slice(None)) -> None:
         for n in self.live.of(region, part):
             opcode = self.graph.nodes[n][0]
-            if opcode == STORE:
+            if opcode == ops.STORE:
                 self._store(n)
-            elif opcode == FOR:
+            elif opcode == ops.FOR:
                 self._for(n)
-            elif opcode == WHILE:
+            elif opcode == ops.WHILE:
                 self._while(n)
-            elif opcode == COND:
+            elif opcode == ops.COND:
                 self._cond(n)
             elif opcode in CALLS:
                 self._call(n)
-            elif opcode == ZEROS:
+            elif opcode == ops.ZEROS:
                 self._zeros(n)
-            elif opcode == CHECK:
+            elif opcode == ops.CHECK:
                 self.write([self.graph.nodes[n][1], *plain("i32.eqz if")])
                 self._fail(whole(self.live.failures[n]))
-            elif opcode in (SIN, COS):
+            elif opcode in (ops.SIN, ops.COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later and self.reads[n]:
                 self.write([n])
@@ -477,7 +455,7 @@ class _Writer:
             wrong += [k, real, PLAIN["f64.mul"]]
         wrong += [(TAKE, self.places.end), (GET, self.top), PLAIN["i32.sub"], real, PLAIN["f64.gt"]]
         for k in sizes:
-            if self.graph.nodes[k][0] != WHOLE:
+            if self.graph.nodes[k][0] != ops.WHOLE:
                 wrong += [k, whole(0), *plain("i32.lt_s i32.or")]
         self.write([*wrong, PLAIN["if"]])
         self._fail(whole(self.live.failures[n]))
@@ -497,7 +475,7 @@ class _Writer:
             return
         angle = self.graph.nodes[n][1]
         self.write([angle, (CALL_FUNCTION, NAME)])
-        for opcode in (COS, SIN):  # the cosine is on top
+        for opcode in (ops.COS, ops.SIN):  # the cosine is on top
             other = self.pairs.get((region.number, opcode, angle))
             self.code.append(PLAIN["drop"] if other is None else (SET, self.variable(other)))
 
@@ -520,7 +498,7 @@ class _Writer:
         index = self.variable(region.parameters[0])
         self.code += [whole(0), (SET, index)]
         node = self.graph.nodes[count]
-        always = node[0] == WHOLE and node[1] > 0
+        always = node[0] == ops.WHOLE and node[1] > 0
         if not always:
             self.write([count])
             self.code += [whole(0), *plain("i32.gt_s if")]

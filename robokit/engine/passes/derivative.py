@@ -18,22 +18,8 @@ from typing import Any
 
 from robokit.engine.passes.replay import Equation, chosen, interpret, leaves, moved_by, node_values, opposite
 from robokit.engine.signature import FlatFunction
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares
-from robokit.engine.trace.ops import (
-    ADD,
-    CALL,
-    CONST,
-    DIV,
-    GUARD,
-    INPUT,
-    JUMPS,
-    MUL,
-    OPERATIONS,
-    RESULT,
-    SELECT,
-    SOLVED,
-    SUB,
-)
 from robokit.engine.trace.record import called, position, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.spatial import control_flow
@@ -63,7 +49,7 @@ def tangents(
     missing.
     """
     nodes = program.nodes
-    begin = {n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds}
+    begin = {n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == ops.INPUT and node[1:] in seeds}
     slopes: dict[int, Any] = {}
     rows: list[list[Tangents]] = [[{} for _ in row] for row in program.results]
     for k, line in enumerate(_lines(program, begin)):
@@ -95,13 +81,13 @@ def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
     A node of a body has those of all calls. ``begin``: directions along which some nodes change.
     """
     nodes, order = program.nodes, program.order
-    reads = {n: moved_by(nodes, nodes[n]) for n in order if nodes[n][0] == SOLVED}
+    reads = {n: moved_by(nodes, nodes[n]) for n in order if nodes[n][0] == ops.SOLVED}
     arguments: list[tuple[int, int]] = []  # a parameter, and what it is in a call
     for n in order if program.blocks else ():
-        if nodes[n][0] == CALL:
+        if nodes[n][0] == ops.CALL:
             arguments += zip(program.blocks[called(program, n)].parameters, nodes[n][2:], strict=True)
             reads[n] = ()
-        elif nodes[n][0] == RESULT:
+        elif nodes[n][0] == ops.RESULT:
             at = program.blocks[called(program, nodes[n][1])].results[position(program, n)]
             reads[n] = (at,) if type(at) is int else ()
     depends, matters = [0] * len(nodes), [0] * len(nodes)
@@ -110,7 +96,7 @@ def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
     more = True
     while more:
         for number in order:
-            if nodes[number][0] not in JUMPS:
+            if nodes[number][0] not in ops.JUMPS:
                 found = 0
                 for operand in reads.get(number, nodes[number][1:]):
                     found |= depends[operand]
@@ -149,26 +135,26 @@ def column(
     for number in line:
         node = nodes[number]
         op = node[0]
-        if op == MUL:
+        if op == ops.MUL:
             _, a, b = node
             da, db = get(a), get(b)
             if db is None:
                 d = da * value[b] if da is not None else None
             else:
                 d = db * value[a] if da is None else da * value[b] + db * value[a]
-        elif op == ADD:
+        elif op == ops.ADD:
             da, db = get(node[1]), get(node[2])
             d = db if da is None else da if db is None else da + db
-        elif op == SUB:
+        elif op == ops.SUB:
             da, db = get(node[1]), get(node[2])
             if db is None:
                 d = da
             else:
                 d = -db if da is None else da - db
-        elif op in (SELECT, GUARD):
+        elif op in (ops.SELECT, ops.GUARD):
             _, c, a, b = node
             d = chosen(value[c], get(a, 0.0), get(b, 0.0), op)
-        elif op == DIV:
+        elif op == ops.DIV:
             _, a, b = node
             da, db = get(a), get(b)
             if number not in slopes:
@@ -180,13 +166,13 @@ def column(
                 d = da * inverse if da is not None else None
             else:
                 d = db * by_b if da is None else da * inverse + db * by_b
-        elif op == SOLVED:
+        elif op == ops.SOLVED:
             d = _solution(nodes, value, slopes, number, found)
         else:
             d = get(node[1])
             if d is not None:
                 if number not in slopes:
-                    slope = OPERATIONS[op].slopes[0]
+                    slope = ops.OPERATIONS[op].slopes[0]
                     assert slope is not None
                     slopes[number] = slope(1.0, value[number], value[node[1]])
                 d = d * slopes[number]
@@ -232,7 +218,7 @@ class _Along:
         nodes = program.nodes
         self.program, self.value = program, leaves(program, arguments)
         self.found = {
-            n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
+            n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == ops.INPUT and node[1:] in seeds
         }
         matters = _matters(program, dict.fromkeys(self.found, 1))
         self.moving = {n for n, along in enumerate(matters) if along}
@@ -254,14 +240,14 @@ class _Along:
         """Values and derivatives of some nodes, in order."""
         nodes, value, found, moving = self.program.nodes, self.value, self.found, self.moving
         slopes: dict[int, Any] = {}
-        for line, some in groupby(order, lambda n: nodes[n][0] not in (CALL, RESULT)):
+        for line, some in groupby(order, lambda n: nodes[n][0] not in (ops.CALL, ops.RESULT)):
             numbers = list(some)
             if line:
                 interpret(nodes, value, numbers)
                 column(nodes, value, slopes, [n for n in numbers if n in moving], found)
                 continue
             for n in numbers:
-                if nodes[n][0] == CALL:
+                if nodes[n][0] == ops.CALL:
                     self.answers[n] = self.call(n)
                 else:
                     self.result(n)
@@ -331,7 +317,7 @@ def adjoints(
     nodes; a scalar that makes no difference is missing.
     """
     nodes = program.nodes
-    ends = [number for number, node in enumerate(nodes) if node[0] == INPUT]
+    ends = [number for number, node in enumerate(nodes) if node[0] == ops.INPUT]
     found = _backward(nodes, program.order, value, seeds, ends)
     return {nodes[number][1:]: found[number] for number in ends if found[number] is not None}
 
@@ -366,30 +352,30 @@ def _backward(
             continue
         node = nodes[number]
         op = node[0]
-        if op in JUMPS:
+        if op in ops.JUMPS:
             continue
         need = needs[number]
-        if op in (SELECT, GUARD):
+        if op in (ops.SELECT, ops.GUARD):
             _, c, a, b = node
             for operand, branch in ((a, True), (b, False)):
-                if nodes[operand][0] != CONST:
+                if nodes[operand][0] != ops.CONST:
                     give(operand, d, _under(need, c, branch))
-        elif op == DIV:
+        elif op == ops.DIV:
             _, a, b = node
             share = d / value[b]
             give(a, share, need)
-            if nodes[b][0] != CONST:
+            if nodes[b][0] != ops.CONST:
                 give(b, -(share * value[number]), need)
-        elif op == SOLVED:
+        elif op == ops.SOLVED:
             equation = Equation(nodes, number)
             need, weights = _weights(equation, needs, holds, found)
             for operand, d in zip(equation.residuals, _residuals(equation, value, weights), strict=True):
-                if nodes[operand][0] != CONST:
+                if nodes[operand][0] != ops.CONST:
                     give(operand, d, need)
         else:
             operands = [value[operand] for operand in node[1:]]
-            for operand, slope in zip(node[1:], OPERATIONS[op].slopes, strict=True):
-                if slope is not None and nodes[operand][0] != CONST:
+            for operand, slope in zip(node[1:], ops.OPERATIONS[op].slopes, strict=True):
+                if slope is not None and nodes[operand][0] != ops.CONST:
                     give(operand, slope(d, value[number], *operands), need)
     return found
 
@@ -444,12 +430,12 @@ def _needs(
         if not need:
             continue
         node = nodes[number]
-        if node[0] in (SELECT, GUARD):
+        if node[0] in (ops.SELECT, ops.GUARD):
             _, c, a, b = node
             needs[a] = _joined(needs[a], _under(need, c, True))
             needs[b] = _joined(needs[b], _under(need, c, False))
         else:
-            for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
+            for operand in node[1:] if node[0] != ops.SOLVED else moved_by(nodes, node):
                 if needs[operand] is not need:
                     needs[operand] = _joined(needs[operand], need)
     return needs

@@ -9,21 +9,8 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, groupby, pairwise
 from typing import Any
 
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node, Program, needed
-from robokit.engine.trace.ops import (
-    ADD,
-    CALL,
-    CONST,
-    FIRST,
-    GUARD,
-    MUL,
-    NEG,
-    OPERATIONS,
-    RESULT,
-    SECOND,
-    SELECT,
-    SUB,
-)
 from robokit.engine.trace.record import called
 
 # -- Guards ----------------------------------------------------------------------------------------------
@@ -42,7 +29,7 @@ from robokit.engine.trace.record import called
 Path = tuple[int, ...]  # the conditions of the guards that a node is inside of, the outermost first
 Common = Callable[[Path, Path], Path]  # what two paths have in common
 
-CHOICES = (GUARD, SELECT)
+CHOICES = (ops.GUARD, ops.SELECT)
 
 LEAST = 8  # fewest nodes that a branch pays for
 
@@ -69,7 +56,7 @@ def _nested_alike(found: set[Path]) -> bool:
 def _paths(program: Program, common: Common) -> dict[int, Path]:
     """The same, where what is read under several paths is inside what they have in common."""
     nodes, arrays = program.nodes, program.arrays
-    conditions = set(arrays.word[arrays.begin[:-1][arrays.code == GUARD] + 1].tolist())
+    conditions = set(arrays.word[arrays.begin[:-1][arrays.code == ops.GUARD] + 1].tolist())
     if not conditions:
         return {}
     found: list[Any] = [None] * len(nodes)  # None: nothing has read it so far
@@ -96,11 +83,11 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
                     found[operand] = here
                 elif before is not here:
                     found[operand] = common(before, here)
-        if op == CALL:  # all calls come after their body: its path is what theirs have in common
+        if op == ops.CALL:  # all calls come after their body: its path is what theirs have in common
             for r in program.blocks[called(program, number)].returned:
                 _narrow(found, r, here, common)
     for number in program.order if program.blocks else ():
-        if nodes[number][0] == RESULT:  # read at once: the next call writes it anew
+        if nodes[number][0] == ops.RESULT:  # read at once: the next call writes it anew
             found[number] = found[nodes[number][1]]
     body = program.bodies()
     around = _around_bodies(program, found, common)
@@ -116,14 +103,14 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
 
 def whole(nodes: Sequence[Node], condition: int) -> int:
     """The condition of a branch: of one lane of a wide condition all of it, which others branch on, too."""
-    return nodes[condition][1] if nodes[condition][0] in (FIRST, SECOND) else condition
+    return nodes[condition][1] if nodes[condition][0] in (ops.FIRST, ops.SECOND) else condition
 
 
 def _around_bodies(program: Program, found: list[Any], common: Common) -> dict[int, int]:
     """How many guards are around all calls of each block: the first of the paths of its nodes."""
     around: dict[int, Path] = {}
     for number in program.order if program.blocks else ():
-        if program.nodes[number][0] == CALL:
+        if program.nodes[number][0] == ops.CALL:
             block = called(program, number)
             around[block] = common(around.get(block, found[number]), found[number])
     return {block: len(path) for block, path in around.items()}
@@ -211,9 +198,9 @@ def blocks(
                 waiting[own[: len(here) + 1]].append(number)
                 continue
             node = nodes[number]
-            if node[0] in CHOICES and nodes[node[2]][0] > CONST and node[2] not in placed:
+            if node[0] in CHOICES and nodes[node[2]][0] > ops.CONST and node[2] not in placed:
                 enter((*here, whole(nodes, node[1])))
-            if node[0] == CALL:
+            if node[0] == ops.CALL:
                 flush(here, reads[called(program, number)])
             line.append(number)
             placed.add(number)
@@ -248,11 +235,11 @@ def _sunk(program: Program, order: list[int], reads: Sequence[set[int]], path: d
                 line.append(number)
 
     for number in order:
-        if nodes[number][0] == GUARD and number not in conditions:
+        if nodes[number][0] == ops.GUARD and number not in conditions:
             later.add(number)
             continue
         need(nodes[number][1:])
-        if nodes[number][0] == CALL:
+        if nodes[number][0] == ops.CALL:
             need(reads[called(program, number)])
         line.append(number)
     need(list(later))
@@ -265,7 +252,7 @@ def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int
     for own, group in groupby(line, lambda n: path.get(n, ())):
         run = list(group)
         opcodes = {program.nodes[n][0] for n in run}
-        dear = any(op == CALL or OPERATIONS[op].paired for op in opcodes)
+        dear = any(op == ops.CALL or ops.OPERATIONS[op].paired for op in opcodes)
         if own and len(run) < LEAST and not dear:
             own = own[:-1]
         if own:
@@ -296,8 +283,8 @@ def fused(program: Program) -> Program:
     for number in program.order:
         if uses[number] == 1:
             op = nodes[number][0]
-            product[number] = op == MUL
-            inner[number] = op in (ADD, SUB)
+            product[number] = op == ops.MUL
+            inner[number] = op in (ops.ADD, ops.SUB)
 
     def products(number: int) -> list[tuple[int, int, int]]:
         """A sum of products and nothing else, from its first: (node, product, sign of it), else []."""
@@ -305,7 +292,7 @@ def fused(program: Program) -> Program:
         sign = 1
         while inner[number]:
             op, a, b = nodes[number]
-            other = sign if op == ADD else -sign
+            other = sign if op == ops.ADD else -sign
             if product[a] and product[b]:
                 return [(number, a, sign), (number, b, other), *reversed(chain)]
             if product[b]:
@@ -323,7 +310,7 @@ def fused(program: Program) -> Program:
     same: dict[int, int] = {}
     taken: set[int] = set()
     for number in program.order:
-        if nodes[number][0] not in (ADD, SUB):
+        if nodes[number][0] not in (ops.ADD, ops.SUB):
             continue
         choices, (op, *operands) = [], nodes[number]
         for k in (0, 1):
@@ -334,8 +321,8 @@ def fused(program: Program) -> Program:
         if not choices:
             continue
         first, k, chain = max(choices)
-        sign = -1 if op == SUB and k == 1 else 1
-        sign_x = -1 if op == SUB and k == 0 else 1
+        sign = -1 if op == ops.SUB and k == 1 else 1
+        sign_x = -1 if op == ops.SUB and k == 0 else 1
         start = [(term, sign * s) for _, term, s in chain[:2]]
         if sign_x < 0:
             start.sort(key=lambda each: -each[1])
@@ -374,7 +361,7 @@ def _written(
         fresh.append(node)
 
     for number, node in enumerate(nodes):
-        if number and node[0] <= CONST:
+        if number and node[0] <= ops.CONST:
             at[number] = len(fresh)
             fresh.append(node)
     changed = {*same, *begins, *follows}
@@ -392,14 +379,14 @@ def _written(
         elif number in begins:
             x, ((first, sign), (second, other)) = begins[number]
             if x > 0:
-                put(number, (ADD if sign > 0 else SUB, at[x], at[first]))
+                put(number, (ops.ADD if sign > 0 else ops.SUB, at[x], at[first]))
             else:
-                put(number, (SUB, at[first], at[-x]))
-            put(number, (ADD if other > 0 else SUB, at[number], at[second]))
+                put(number, (ops.SUB, at[first], at[-x]))
+            put(number, (ops.ADD if other > 0 else ops.SUB, at[number], at[second]))
         else:
             term, sign = follows[number]
             before = node[2] if node[1] == term else node[1]
-            put(number, (ADD if sign > 0 else SUB, at[before], at[term]))
+            put(number, (ops.ADD if sign > 0 else ops.SUB, at[before], at[term]))
     results = [[at[r] if type(r) is int else r for r in row] for row in program.results]
     blocks = [block.numbered(at) for block in program.blocks]
     return replace(program, nodes=fresh, order=order, results=results, marks=[], blocks=blocks)
@@ -417,7 +404,7 @@ def _written(
 def signs_early(program: Program) -> Program:
     """The same program in such an order; its nodes keep their numbers, which may then not ascend."""
     nodes = program.nodes
-    signs = {n for n in _results(program) if nodes[n][0] in (NEG, SUB)}
+    signs = {n for n in _results(program) if nodes[n][0] in (ops.NEG, ops.SUB)}
     signs = signs.difference(program.operands(program.order))
     signs.difference_update(*(block.results for block in program.blocks))
     if not signs:
@@ -456,10 +443,10 @@ def contractions(
     """
     nodes, wide = program.nodes, program.wide
     uses = Counter(program.operands(chunk))
-    products = {n for n in chunk if nodes[n][0] == MUL and uses[n] == 1 and n not in kept}
+    products = {n for n in chunk if nodes[n][0] == ops.MUL and uses[n] == 1 and n not in kept}
     found = {}
     for n in chunk:
-        if nodes[n][0] in (ADD, SUB):
+        if nodes[n][0] in (ops.ADD, ops.SUB):
             for k in nodes[n][1:]:
                 if k in products and inside.get(k) == inside.get(n) and (k in wide) == (n in wide):
                     found[n] = k

@@ -7,34 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import (
-    ABS,
-    ADD,
-    AND,
-    CALL,
-    CONST,
-    COS,
-    DIV,
-    EQ,
-    FLOOR,
-    GUARD,
-    INPUT,
-    JUMPS,
-    LE,
-    LT,
-    MUL,
-    NEG,
-    NOT,
-    OR,
-    RESULT,
-    SELECT,
-    SIN,
-    SOLVED,
-    SQRT,
-    STILL,
-    SUB,
-)
 from robokit.engine.trace.record import called, lane, noted, position
 from robokit.engine.trace.scalar import Truth
 from robokit.engine.trace.scalar import where as traced_where
@@ -79,15 +53,15 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[
     for number in own:
         op = nodes[number][0]
         begins = told < len(marks) and marks[told] <= number
-        if begins or op in (CALL, RESULT):
+        if begins or op in (ops.CALL, ops.RESULT):
             interpret(nodes, value, waiting)
             waiting = []
         while told < len(marks) and marks[told] <= number:
             generic.iteration_begins()
             told += 1
-        if op == CALL:
+        if op == ops.CALL:
             answers[number] = answer(number)
-        elif op == RESULT:
+        elif op == ops.RESULT:
             value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
         else:
             waiting.append(number)
@@ -103,9 +77,9 @@ def leaves(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     value: list[Any] = [None] * len(nodes)
     for number, node in enumerate(nodes):
         op = node[0]
-        if op == INPUT:
+        if op == ops.INPUT:
             value[number] = arguments[node[1]][node[2]]
-        elif op == CONST:
+        elif op == ops.CONST:
             value[number] = node[1]
     return value
 
@@ -115,13 +89,13 @@ def interpret(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) ->
     for number in numbers:
         node = nodes[number]
         op = node[0]
-        if op == MUL:
+        if op == ops.MUL:
             value[number] = value[node[1]] * value[node[2]]
-        elif op == ADD:
+        elif op == ops.ADD:
             value[number] = value[node[1]] + value[node[2]]
-        elif op == SUB:
+        elif op == ops.SUB:
             value[number] = value[node[1]] - value[node[2]]
-        elif op == SOLVED:
+        elif op == ops.SOLVED:
             _solve(nodes, value, number)
         else:
             value[number] = INTERPRET[op](*[value[operand] for operand in node[1:]])
@@ -150,7 +124,7 @@ def _still(x: Any, _: Any, *beside: Any) -> Any:
     return x if notes is None else notes.still(x, *beside)
 
 
-def chosen(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
+def chosen(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
     """As ``where``; recorded as the choice it was, so that what was guarded stays so."""
     if type(condition) is Truth:
         return traced_where(condition, a, b, opcode)
@@ -178,22 +152,22 @@ def either(a: Any, b: Any) -> Any:
 
 
 INTERPRET: dict[int, Callable[..., Any]] = {
-    DIV: operator.truediv,
-    SQRT: generic.sqrt,
-    SIN: generic.sin,
-    COS: generic.cos,
-    ABS: abs,
-    NEG: operator.neg,
-    SELECT: chosen,
-    GUARD: lambda c, a, b: chosen(c, a, b, GUARD),
-    FLOOR: generic.floor,
-    LT: operator.lt,
-    LE: operator.le,
-    EQ: operator.eq,
-    AND: both,
-    OR: either,
-    NOT: opposite,
-    STILL: _still,
+    ops.DIV: operator.truediv,
+    ops.SQRT: generic.sqrt,
+    ops.SIN: generic.sin,
+    ops.COS: generic.cos,
+    ops.ABS: abs,
+    ops.NEG: operator.neg,
+    ops.SELECT: chosen,
+    ops.GUARD: lambda c, a, b: chosen(c, a, b, ops.GUARD),
+    ops.FLOOR: generic.floor,
+    ops.LT: operator.lt,
+    ops.LE: operator.le,
+    ops.EQ: operator.eq,
+    ops.AND: both,
+    ops.OR: either,
+    ops.NOT: opposite,
+    ops.STILL: _still,
 }
 """How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
 
@@ -207,7 +181,7 @@ INTERPRET: dict[int, Callable[..., Any]] = {
 
 def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
     """The operands by which a node's value is differentiated: of a solution the residuals alone."""
-    if node[0] != SOLVED:
+    if node[0] != ops.SOLVED:
         return node[1:]
     count = int(nodes[node[2]][1])
     return node[3 + count : 3 + 2 * count]
@@ -246,13 +220,13 @@ class Equation:
         reached, waiting = set[int](), list(end)
         while waiting:
             n = waiting.pop()
-            if n > lowest and n not in reached and nodes[n][0] > CONST:
+            if n > lowest and n not in reached and nodes[n][0] > ops.CONST:
                 reached.add(n)
                 waiting += nodes[n][1:]
         depends = set(begin)
         for n in sorted(reached):
             operands = moved_by(nodes, nodes[n]) if moving else nodes[n][1:]
-            if not (moving and nodes[n][0] in JUMPS) and not depends.isdisjoint(operands):
+            if not (moving and nodes[n][0] in ops.JUMPS) and not depends.isdisjoint(operands):
                 depends.add(n)
         return sorted((depends & reached) - set(begin))
 

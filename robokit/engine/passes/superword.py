@@ -18,22 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from robokit.engine.passes.order import Path, paths
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node, Program, needed
-from robokit.engine.trace.ops import (
-    ADD,
-    CONST,
-    COS,
-    FIRST,
-    GUARD,
-    INPUT,
-    MUL,
-    OPERATIONS,
-    PAIR,
-    SECOND,
-    SELECT,
-    SIN,
-    SUB,
-)
 
 # -- Isomorphic pairs ------------------------------------------------------------------------------------
 #
@@ -51,10 +37,10 @@ from robokit.engine.trace.ops import (
 DEPTH = 8  # how far a pair of readers is followed back to what it is computed of
 ROUNDS = 2  # passes over all nodes: in the first, a guard's condition may come after what is inside
 
-_SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
+_SIDES = frozenset(each.number for each in ops.OPERATIONS if each.commutes) | {ops.SUB}
 """Opcodes whose operands may change places, if need be with their signs."""
 
-_CHOICES = (SELECT, GUARD)
+_CHOICES = (ops.SELECT, ops.GUARD)
 
 
 def isomorphic_pairs(
@@ -85,11 +71,11 @@ class _Search:
         self.conditions = {condition for path in numbers for condition in path}
         self.alike: dict[tuple[int, int], bool] = {}
         for n, node in enumerate(nodes):
-            if node[0] == INPUT:
+            if node[0] == ops.INPUT:
                 self.kind[n] = -1 - node[1]
         for n in program.order:
             op = nodes[n][0]
-            self.kind[n] = (ADD if op == SUB else op) + 1
+            self.kind[n] = (ops.ADD if op == ops.SUB else op) + 1
             for x in nodes[n][1:]:
                 self.readers[x].append(n)
 
@@ -115,7 +101,7 @@ class _Search:
         two, sides = len(node) == 3, node[0] in _SIDES
         first = node[1] == x
         other = node[-1] if first else node[1]
-        constant, mate = nodes[other][0] == CONST, partner[other]
+        constant, mate = nodes[other][0] == ops.CONST, partner[other]
         for m in self.readers[t]:
             if partner[m] or kind[m] != own or m == n:
                 continue
@@ -125,7 +111,7 @@ class _Search:
                 y = like[2] if begins else like[1]
                 if mate or partner[y]:
                     fit = 2 * (mate == y)
-                elif y == other or (constant and nodes[y][0] == CONST):
+                elif y == other or (constant and nodes[y][0] == ops.CONST):
                     fit = 2
                 else:
                     fit = int(kind[y] == kind[other] != 0)
@@ -163,7 +149,7 @@ class _Search:
         """2 if two operands correspond, 1 if they may, 0 if they cannot."""
         if self.partner[x] or self.partner[y]:
             return 2 * (self.partner[x] == y)
-        if x == y or (self.nodes[x][0] == CONST and self.nodes[y][0] == CONST):
+        if x == y or (self.nodes[x][0] == ops.CONST and self.nodes[y][0] == ops.CONST):
             return 2
         return int(self.kind[x] == self.kind[y] != 0)
 
@@ -294,9 +280,9 @@ def _joined(program: Program, n: int, m: int) -> bool:
     """Whether partners are computed at all, and by one instruction for both."""
     nodes = program.nodes
     op, other = nodes[n][0], nodes[m][0]
-    if op in (SIN, COS) and INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
+    if op in (ops.SIN, ops.COS) and ops.INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
         return False  # a loop computes those of all joints
-    return op == other or (op in (ADD, SUB) and other in (ADD, SUB))
+    return op == other or (op in (ops.ADD, ops.SUB) and other in (ops.ADD, ops.SUB))
 
 
 class _Writer:
@@ -315,7 +301,7 @@ class _Writer:
         """The program with wide values."""
         program = self.program
         for n, node in enumerate(self.old):
-            if n and node[0] <= CONST:
+            if n and node[0] <= ops.CONST:
                 self.at[n] = self._leaf(node)
         for members in units(program, self.pairs):
             if len(members) == 2:
@@ -353,7 +339,7 @@ class _Writer:
         if n in self.at:
             return self.at[n]
         whole, lane = self.lane[n]
-        self.at[n] = self._put((SECOND if lane else FIRST, whole))
+        self.at[n] = self._put((ops.SECOND if lane else ops.FIRST, whole))
         return self.at[n]
 
     def _lanes(self, x: int, y: int) -> int:
@@ -361,15 +347,15 @@ class _Writer:
         old = self.old
         if x == y:
             return self._alone(x)
-        if old[x][0] == CONST and old[y][0] == CONST:
+        if old[x][0] == ops.CONST and old[y][0] == ops.CONST:
             return self._constants(old[x][1], old[y][1])
         whole_x, lane = self.lane.get(x, (0, 0))
         if lane == 0 and whole_x and self.lane.get(y) == (whole_x, 1):
             return whole_x
-        return self._once((PAIR, self._alone(x), self._alone(y)), wide=True)
+        return self._once((ops.PAIR, self._alone(x), self._alone(y)), wide=True)
 
     def _constants(self, a: float, b: float) -> int:
-        number = self._leaf((CONST, (a, b)))
+        number = self._leaf((ops.CONST, (a, b)))
         self.wide.add(number)
         return number
 
@@ -383,8 +369,8 @@ class _Writer:
         if swapped:
             b.reverse()
         x = [self._lanes(s, t) for s, t in zip(a, b, strict=True)]
-        if op in (ADD, SUB):
-            number = self._sum(x[0], x[1], (op == ADD, other == ADD), swapped)
+        if op in (ops.ADD, ops.SUB):
+            number = self._sum(x[0], x[1], (op == ops.ADD, other == ops.ADD), swapped)
         else:
             number = self._put((op, *x), wide=True)
         self.lane[n], self.lane[m] = (number, 0), (number, 1)
@@ -396,24 +382,25 @@ class _Writer:
         operands are y and x.
         """
         if adds[0] == adds[1] and (adds[0] or not swapped):
-            return self._put((ADD if adds[0] else SUB, x, y), wide=True)
+            return self._put((ops.ADD if adds[0] else ops.SUB, x, y), wide=True)
         if not swapped or adds[1]:  # y - x is the only way in which the second lane has a minus before x
-            return self._put((ADD, x, self._signed(y, *(1.0 if add else -1.0 for add in adds))), wide=True)
+            signed = self._signed(y, *(1.0 if add else -1.0 for add in adds))
+            return self._put((ops.ADD, x, signed), wide=True)
         if adds[0]:
-            return self._put((ADD, y, self._signed(x, 1.0, -1.0)), wide=True)
-        return self._signed(self._put((SUB, x, y), wide=True), 1.0, -1.0)
+            return self._put((ops.ADD, y, self._signed(x, 1.0, -1.0)), wide=True)
+        return self._signed(self._put((ops.SUB, x, y), wide=True), 1.0, -1.0)
 
     def _signed(self, x: int, *signs: float) -> int:
         """A value with a sign for each lane; a constant factor takes it up."""
         node = self.nodes[x]
-        if node[0] == CONST:
+        if node[0] == ops.CONST:
             return self._constants(*(s * c for s, c in zip(signs, self._numbers(x), strict=True)))
-        if node[0] == MUL and x in self.wide:
+        if node[0] == ops.MUL and x in self.wide:
             for c, other in (node[1:], node[:0:-1]):
-                if self.nodes[c][0] == CONST:
+                if self.nodes[c][0] == ops.CONST:
                     numbers = (s * each for s, each in zip(signs, self._numbers(c), strict=True))
-                    return self._once((MUL, other, self._constants(*numbers)), wide=True)
-        return self._once((MUL, x, self._constants(*signs)), wide=True)
+                    return self._once((ops.MUL, other, self._constants(*numbers)), wide=True)
+        return self._once((ops.MUL, x, self._constants(*signs)), wide=True)
 
     def _numbers(self, constant: int) -> Sequence[float]:
         value = self.nodes[constant][1]
@@ -429,12 +416,12 @@ class _Writer:
 
     def _swap(self, a: Sequence[int], b: Sequence[int], op: int) -> bool:
         """Whether the second lane's operands change places."""
-        if not (OPERATIONS[op].commutes or op == SUB):
+        if not (ops.OPERATIONS[op].commutes or op == ops.SUB):
             return False
         straight = self._fits(a[0], b[0]) + self._fits(a[1], b[1])
         return self._fits(a[0], b[1]) + self._fits(a[1], b[0]) > straight
 
     def _fits(self, x: int, y: int) -> int:
-        if x == y or (self.old[x][0] == CONST and self.old[y][0] == CONST):
+        if x == y or (self.old[x][0] == ops.CONST and self.old[y][0] == ops.CONST):
             return 1
         return int(x in self.lane and y in self.lane and self.lane[x][0] == self.lane[y][0])

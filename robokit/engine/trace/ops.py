@@ -1,8 +1,10 @@
-"""The operations of the recorded graph: one place for everything that is known of each.
+"""The operations of recorded graphs: one place for everything that is known of each.
 
 A new operation is one more `_operation(...)` below. The tracer (scalar.py), the counts (graph.py), the
-emitters and the reference evaluation read this table. What else it takes: a way to record it, a method or a
+emitters, and who replays a recording, read this table. What else it takes: a way to record it, a method or a
 function in scalar.py, and for a function of the algorithms its name in `robokit.spatial.scalars`.
+
+Recordings with loops (loops/record.py) have operations on whole numbers, too, and nodes with regions.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import numpy as np
 
 from robokit.dataclass_tools import frozen
 from robokit.spatial.scalars import cos, sin, where
+
+REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"  # kinds of values
 
 Slope = Callable[..., Any]
 """(d, value, *operands) -> d times the derivative of the value with respect to one operand.
@@ -34,9 +38,10 @@ class Operation:
     name: str  # in messages
     notation: str  # how it is written for a reader, with `%s` for each operand
     value: Callable[..., Any]  # its value on plain numbers: floats, or bools for truths
-    # its instruction in LLVM's language: `%s` for each operand, `{t}` for the type of a number, `{truth}` for
-    # that of a truth, `{true}` for the constant, `{suffix}` for the ending of intrinsics. A paired operation
-    # has one operand, the pair that @sincos returned.
+    # its instruction in LLVM's language: `%s` for each operand, `{t}` for the type of a real number, `{i}`
+    # for that of a whole one, `{truth}` for that of a truth, `{true}` for the constant, `{suffix}` for the
+    # ending of intrinsics; "" where it takes more than one. A paired operation has one operand, the pair
+    # that @sincos returned.
     llvm: str
     # derivative with respect to each operand; none where the value is a truth, which changes only in jumps,
     # and None for an operand that is one
@@ -46,19 +51,25 @@ class Operation:
     flop: bool = False
     commutes: bool = False  # whether operands may change places; the smaller node is then written first
     parity: int = 0  # of a function f of one number: -1 if f(-x) = -f(x), 1 if f(-x) = f(x), else 0
-    truth: bool = False  # whether its value is true or false, not a number
+    kind: str = REAL  # of its value
+    whole: bool = False  # whether it takes whole numbers, or makes one
     # whether it is computed, and counted, together with the other of its pair on the same operand
     paired: bool = False
     intrinsic: str = ""  # LLVM's function of that name computes it; "" where an instruction does
     wasm: str = ""  # its instruction in WebAssembly; "" where it takes more than one
     # how it is written in C, `%s` for each operand, where that is not the notation; `{f}` for the ending of
-    # functions of math.h
+    # functions of math.h, `{t}` for the type of a real number
     c: str = ""
 
     @property
     def operands(self) -> int:
         """How many it takes."""
         return self.notation.count("%s")
+
+    @property
+    def truth(self) -> bool:
+        """Whether its value is true or false, not a number."""
+        return self.kind == TRUTH
 
 
 PARAMETER, INPUT, CONST = -3, -2, -1
@@ -225,7 +236,7 @@ FIRST = _operation("first", "%s.0", lambda *_: math.nan)
 SECOND = _operation("second", "%s.1", lambda *_: math.nan)
 # Comparisons are ordered: false where a number is NaN.
 LT = _operation(
-    "less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", truth=True, wasm="f64.lt"
+    "less", "%s < %s", operator.lt, "fcmp olt {t} %s, %s", count="compare", kind=TRUTH, wasm="f64.lt"
 )
 LE = _operation(
     "less or equal",
@@ -233,23 +244,75 @@ LE = _operation(
     operator.le,
     "fcmp ole {t} %s, %s",
     count="compare",
-    truth=True,
+    kind=TRUTH,
     wasm="f64.le",
 )
 EQ = _operation(
     "equal", "%s == %s", operator.eq, "fcmp oeq {t} %s, %s",
-    count="compare", commutes=True, truth=True, wasm="f64.eq",
+    count="compare", commutes=True, kind=TRUTH, wasm="f64.eq",
 )  # fmt: skip
 AND = _operation(
-    "and", "%s && %s", operator.and_, "and {truth} %s, %s", commutes=True, truth=True, wasm="i32.and"
+    "and", "%s && %s", operator.and_, "and {truth} %s, %s", commutes=True, kind=TRUTH, wasm="i32.and"
 )
-OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True, wasm="i32.or")
-NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True, wasm="i32.eqz")
+OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, kind=TRUTH, wasm="i32.or")
+NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", kind=TRUTH, wasm="i32.eqz")
 
 # Solved equations (trace/record.py) in what is recorded to be differentiated: a value as it is, whose
 # derivative is 0 (the other operands make no difference), and one of the numbers that solve an equation.
 STILL = _operation("still", "still(%s)", lambda a, *_: a)
 SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i)])
+
+
+def _whole(
+    name: str, notation: str, value: Callable[..., Any], llvm: str = "", wasm: str = "", kind: str = INTEGER,
+    **more: Any,
+) -> int:  # fmt: skip
+    return _operation(name, notation, value, llvm, kind=kind, whole=True, wasm=wasm, **more)
+
+
+# Of whole numbers, which recordings with loops have: indices and counts.
+PLUS = _whole("whole sum", "%s + %s", operator.add, "add nsw {i} %s, %s", "i32.add", commutes=True)
+MINUS = _whole("whole difference", "%s - %s", operator.sub, "sub nsw {i} %s, %s", "i32.sub")
+TIMES = _whole("whole product", "%s * %s", operator.mul, "mul nsw {i} %s, %s", "i32.mul", commutes=True)
+WHOLE_LT = _whole("whole less", "%s < %s", operator.lt, "icmp slt {i} %s, %s", "i32.lt_s", TRUTH)
+WHOLE_LE = _whole("whole less or equal", "%s <= %s", operator.le, "icmp sle {i} %s, %s", "i32.le_s", TRUTH)
+WHOLE_EQ = _whole(
+    "whole equal", "%s == %s", operator.eq, "icmp eq {i} %s, %s", "i32.eq", TRUTH, commutes=True
+)
+WHOLE_SELECT = _whole(
+    "whole choice", "(%s ? %s : %s)", OPERATIONS[SELECT].value, "select {truth} %s, {i} %s, {i} %s", "select"
+)
+TO_REAL = _whole("real", "%s", float, "sitofp {i} %s to {t}", "f64.convert_i32_s", REAL, c="({t})%s")
+# Quotients and what is rounded down take more than one instruction. They may stand before their check.
+FLOOR_DIVIDE = _whole("whole quotient", "%s // %s", lambda a, b: a // b if b else 0)
+TO_WHOLE = _whole("whole", "whole(%s)", lambda a: math.floor(a) if math.isfinite(a) else 0)
+
+# Nodes of recordings with loops that are no operations on numbers (loops/record.py).
+(
+    GIVEN, WHOLE, LOAD, STORE, ZEROS, CHECK, FOR, WHILE, COND, VALUE, APPLY, VMAP, LINK,
+) = range(1000, 1013)  # fmt: skip
+
+
+_FOLDED = {
+    each.number: each.value
+    for each in OPERATIONS
+    if each.number == NOT or (each.whole and each.llvm and each.kind != REAL)
+}
+
+
+def folded(node: tuple[Any, ...], known: Callable[[int], Any]) -> Any:
+    """The whole number or truth that a node is where its operands are known, or one that decides; else None.
+
+    ``known``: what an operand is, or None.
+    """
+    opcode, *operands = node
+    if opcode not in _FOLDED and opcode not in (AND, OR):
+        return None
+    values = [known(k) for k in operands]
+    if opcode in _FOLDED:
+        return None if None in values else _FOLDED[opcode](*values)
+    decides = opcode == OR
+    return decides if decides in values else None if None in values else not decides
 
 
 TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)  # opcodes whose value is true or false

@@ -10,21 +10,9 @@ from typing import Any
 
 from numpy import empty, ndarray
 
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Block, Graph, Program, Shares
-from robokit.engine.trace.ops import (
-    CALL,
-    CONST,
-    GUARD,
-    INPUT,
-    MUL,
-    PARAMETER,
-    RESULT,
-    SELECT,
-    SOLVED,
-    STILL,
-    TRUTHS,
-)
-from robokit.engine.trace.scalar import Scalar, Truth, node_of, where
+from robokit.engine.trace.scalar import KEPT, Scalar, Truth, node_of, reference, where
 from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
@@ -54,7 +42,7 @@ LONG = 450
 """Operations from which on a function is called where code is not dear: a straight line is cut there anyway
 (emit/ir.py), and what goes over a cut goes through memory."""
 
-CHOICES = frozenset({*TRUTHS, SELECT, GUARD})
+CHOICES = frozenset({*ops.TRUTHS, ops.SELECT, ops.GUARD})
 """Operations that lanes, and columns that are recorded in turn, do not have."""
 
 PANEL = 3
@@ -128,7 +116,7 @@ def _one_by_one(
             found.append(run(*column))
             continue
         number = _block(graph, (*key, *pattern), run, pattern, 1)
-        operands = [graph.plain(x.ref) for x in column if type(x) is Scalar]
+        operands = [node_of(graph, x) for x in column if type(x) is Scalar]
         found.append(_called(graph, number, operands, 1)[0])
     return found
 
@@ -178,7 +166,7 @@ def _measured(
     pattern = ("measured", key, *known)
     if pattern not in graph.measured:
         begin, marks = len(graph.nodes), len(graph.marks)
-        parameters = [graph.add((PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
+        parameters = [graph.add((ops.PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
         rest, found = iter(parameters), None
         graph.within = True
         try:
@@ -186,7 +174,7 @@ def _measured(
                 values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
             body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
             chooses = any(node[0] in CHOICES for node in body)
-            products = sum(node[0] == MUL for node in body)
+            products = sum(node[0] == ops.MUL for node in body)
             if all(map(_is_number, values)):
                 found = Measured(len(body), products, chooses, len(values), run.returned)
         except Writes:
@@ -258,12 +246,12 @@ def _block(
     block = graph.shared.get(pattern)
     if block is None:
         number = len(graph.blocks)
-        parameters = [graph.add((PARAMETER, number, k)) for k, x in enumerate(known) if x is None]
+        parameters = [graph.add((ops.PARAMETER, number, k)) for k, x in enumerate(known) if x is None]
         rest = iter(parameters)
         graph.within = True
         values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
         graph.within = False
-        results = [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values]
+        results = [node_of(graph, x) if type(x) is Scalar else float(x) for x in values]
         block = graph.shared[pattern] = Block(parameters, results, lanes)
         if lanes > 1:
             block.around = {r for r in results if type(r) is int} - _body(graph, parameters)
@@ -275,7 +263,7 @@ def _body(graph: Graph, parameters: Sequence[int]) -> set[int]:
     """The nodes that depend on parameters, which are recorded already."""
     found = set(parameters)
     for number in range(min(found, default=len(graph.nodes)), len(graph.nodes)):
-        if not found.isdisjoint(graph.nodes[number][1:]) and graph.nodes[number][0] > CONST:
+        if not found.isdisjoint(graph.nodes[number][1:]) and graph.nodes[number][0] > ops.CONST:
             found.add(number)
     return found
 
@@ -286,13 +274,13 @@ def _called(graph: Graph, number: int, operands: Sequence[int], columns: int) ->
     What the lanes of one vector hold is recorded one after the other.
     """
     block = graph.blocks[number]
-    call = graph.add((CALL, graph.constant(float(number)), *operands))
+    call = graph.add((ops.CALL, graph.constant(float(number)), *operands))
     count, found = len(block.results), list[list[Any]]()
     for k, x in enumerate(block.results):
         row: list[Any] = [Scalar(graph, int(x)) if x in block.around else x] * columns
         if type(x) is int and x not in block.around:
             places = [graph.constant(float(lane * count + k)) for lane in range(columns)]
-            row = [Scalar(graph, graph.add((RESULT, call, place))) for place in places]
+            row = [Scalar(graph, graph.add((ops.RESULT, call, place))) for place in places]
         found.append(row)
     return [list(column) for column in zip(*found, strict=True)]
 
@@ -396,27 +384,33 @@ class Recorder:
         if not isinstance(condition, Truth):
             return then() if holds(condition) else otherwise()
         graph = self.graph
-        with control_flow.only(condition):
-            value = then()
-        opposite = ~condition
-        begin = len(graph.nodes)
-        with control_flow.only(opposite):
-            other = otherwise()
+        watched = (then, otherwise) if graph.asked else ()  # of users
+        with control_flow.unchanged("a branch of cond", *watched):
+            with control_flow.only(condition):
+                value = then()
+            opposite = ~condition
+            begin = len(graph.nodes)
+            with control_flow.only(opposite):
+                other = otherwise()
 
         def choice(c: Truth, x: Any, y: Any) -> Any:
             if type(x) is ndarray or type(y) is ndarray:
                 return of_each(choice, c, x, y)
             if isinstance(x, Truth | bool) and isinstance(y, Truth | bool):
                 return (c & x) | (opposite & y)
-            if type(y) is Scalar and abs(y.ref) >= begin and graph.nodes[abs(y.ref)][0] > CONST:
-                y = where(opposite, y, 0.0, GUARD)
-            return where(c, x, y, GUARD)
+            if (
+                type(y) is Scalar
+                and abs(reference(graph, y)) >= begin
+                and graph.nodes[abs(y.ref)][0] > ops.CONST
+            ):
+                y = where(opposite, y, 0.0, ops.GUARD)
+            return where(c, x, y, ops.GUARD)
 
         return control_flow.chosen(condition, value, other, choice)
 
     def kept(self, on: Any, value: Any, before: Any) -> Any:
         """What an entry of memory holds after a branch that may not run has written a value to it."""
-        return where(on, value, before, GUARD)
+        return where(on, value, before, ops.GUARD)
 
     def look(self, index: Any) -> None:
         """Refuse an index that is known only later."""
@@ -473,17 +467,14 @@ class Equations:
 
     def still(self, x: Any, *beside: Any) -> Scalar:
         """A number whose derivative is 0: each time another node, in the body of a block if one beside is."""
-        operands = map(self._number, (x, float(len(self.graph.nodes)), *beside))
-        return Scalar(self.graph, self.graph.add((STILL, *operands)))
+        operands = (node_of(self.graph, each) for each in (x, float(len(self.graph.nodes)), *beside))
+        return Scalar(self.graph, self.graph.add((ops.STILL, *operands)))
 
     def solved(self, *operands: Sequence[Any]) -> list[Scalar]:
         """The numbers that solve an equation, given v, r, b and x: neighbours in the graph."""
         count, flat = len(operands[0]), [x for row in operands for x in row]
-        at = [self._number(x) for x in (*map(float, range(count)), float(count), *flat)]
-        return [Scalar(self.graph, self.graph.add((SOLVED, at[i], *at[count:]))) for i in range(count)]
-
-    def _number(self, x: Any) -> int:
-        return self.graph.plain(x.ref if type(x) is Scalar else self.graph.constant(float(x)))
+        at = [node_of(self.graph, x) for x in (*map(float, range(count)), float(count), *flat)]
+        return [Scalar(self.graph, self.graph.add((ops.SOLVED, at[i], *at[count:]))) for i in range(count)]
 
 
 def noted() -> Equations | None:
@@ -532,7 +523,7 @@ def trace(
     """
     graph = Graph(budget, signed, shares, columns)
     arguments = [
-        [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
+        [Scalar(graph, graph.add((ops.INPUT, k, offset))) for offset in range(size)]
         for k, (_, size) in enumerate(inputs)
     ]
     # Half the time of a trace would go into looking for cycles among nodes.
@@ -546,5 +537,7 @@ def trace(
     sizes = [math.prod(shape) for _, shape in outputs]
     if (found := [len(row) for row in returned]) != sizes:
         raise ValueError(f"the function returned {found} scalars, declared are {sizes}")
+    if any(type(x) is Scalar and x.graph is not graph for row in returned for x in row):
+        raise FunctionError(KEPT)
     results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
     return Program.finish(graph, inputs, outputs, results)

@@ -12,35 +12,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy import ndarray
 
+from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Graph
-from robokit.engine.trace.ops import (
-    ABS,
-    ADD,
-    AND,
-    CONST,
-    COS,
-    DIV,
-    EQ,
-    FLOOR,
-    GUARD,
-    LE,
-    LT,
-    MUL,
-    NOT,
-    OPERATIONS,
-    OR,
-    SELECT,
-    SIN,
-    SQRT,
-    SUB,
-)
 from robokit.spatial import elementary, scalars
 from robokit.spatial import scalars as generic
 from robokit.spatial.scalars import holds, register
@@ -121,17 +101,64 @@ NO_BRANCH = (
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
+KEPT = (
+    "this value was computed while another function, or this one for another robot or kernel, was recorded, "
+    "and means nothing here: a function must not keep what it computes in a global, a cache or a default "
+    "argument, but computes it anew from its arguments"
+)
+"""What is said where values of two recordings meet."""
+
 DEFERS: set[type] = {ndarray}  # types that know themselves what to do with a scalar
 
 _new = object.__new__  # without ``__init__``, which takes as long as all else that an operation needs
 
 
-class Scalar:
+class Number:
+    """What follows for a number of a recording from how it is added, multiplied and divided."""
+
+    __slots__ = ()
+    __array_ufunc__ = of_numpy
+    __hash__ = None  # type: ignore[assignment]  # == records a comparison, so no hash can agree with it
+
+    # Types that know themselves what to do with such a number: as its power, and as what it is divided by.
+    leaves_powers: Collection[type] = ()
+    leaves_division: Collection[type] = ()
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __pow__(self, power: Any) -> Any:
+        return NotImplemented if power.__class__ in self.leaves_powers else elementary.power(self, power)
+
+    def __rpow__(self, base: Any) -> Any:
+        return elementary.power(base, self)
+
+    def __floordiv__(self: Any, other: Any) -> Any:
+        return NotImplemented if other.__class__ in self.leaves_division else scalars.floor(self / other)
+
+    def __rfloordiv__(self: Any, other: Any) -> Any:
+        return scalars.floor(other / self)
+
+    def __mod__(self: Any, other: Any) -> Any:
+        return NotImplemented if other.__class__ in self.leaves_division else self - other * (self // other)
+
+    def __rmod__(self: Any, other: Any) -> Any:
+        return other - self * (other // self)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(NO_BRANCH)
+
+
+for _name, _method in METHODS.items():
+    setattr(Number, _name, _method)
+
+
+class Scalar(Number):
     """A number that is known only when the kernel runs: a graph and a signed reference into it."""
 
     __slots__ = ("graph", "ref")
-    __array_ufunc__ = of_numpy
-    __hash__ = None  # type: ignore[assignment]  # == records a comparison, so no hash can agree with it
+    __hash__ = None  # type: ignore[assignment]
+    leaves_powers = leaves_division = DEFERS
 
     def __init__(self, graph: Graph, ref: int) -> None:
         self.graph, self.ref = graph, ref
@@ -145,6 +172,8 @@ class Scalar:
     def __add__(self, other: Any) -> Any:
         graph = self.graph
         if other.__class__ is Scalar:
+            if other.graph is not graph:
+                raise TypeError(KEPT)
             return _sum(graph, self.ref, other.ref)
         if other.__class__ in DEFERS:
             return NotImplemented
@@ -156,6 +185,8 @@ class Scalar:
     def __sub__(self, other: Any) -> Any:
         graph = self.graph
         if other.__class__ is Scalar:
+            if other.graph is not graph:
+                raise TypeError(KEPT)
             return _sum(graph, self.ref, -other.ref)
         if other.__class__ in DEFERS:
             return NotImplemented
@@ -168,6 +199,8 @@ class Scalar:
     def __mul__(self, other: Any) -> Any:
         graph, a = self.graph, self.ref
         if other.__class__ is Scalar:
+            if other.graph is not graph:
+                raise TypeError(KEPT)
             b = other.ref
         elif other.__class__ in DEFERS:  # the array does it, entry by entry
             return NotImplemented
@@ -185,7 +218,7 @@ class Scalar:
             a, sign = -a, -1
         if b < 0:
             b, sign = -b, -sign
-        node = (MUL, a, b) if a < b else (MUL, b, a)
+        node = (ops.MUL, a, b) if a < b else (ops.MUL, b, a)
         number = graph.add(node)
         found = _new(Scalar)
         found.graph, found.ref = graph, number if sign > 0 else -number
@@ -195,7 +228,7 @@ class Scalar:
 
     def __truediv__(self, other: Any) -> Any:
         if other.__class__ is Scalar:
-            return _quotient(self.graph, self.ref, other.ref)
+            return _quotient(self.graph, self.ref, reference(self.graph, other))
         if other.__class__ in DEFERS:
             return NotImplemented
         other = float(other)
@@ -213,53 +246,29 @@ class Scalar:
         found.graph, found.ref = self.graph, -self.ref
         return found
 
-    def __pos__(self) -> Scalar:
-        return self
-
     def __abs__(self) -> Scalar:
-        return _function(ABS, self)
-
-    def __pow__(self, power: Any) -> Any:
-        return NotImplemented if power.__class__ in DEFERS else elementary.power(self, power)
-
-    def __rpow__(self, base: Any) -> Any:
-        return elementary.power(base, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ in DEFERS else _rounded_down(self / other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _rounded_down(other / self)
-
-    def __mod__(self, other: Any) -> Any:
-        return NotImplemented if other.__class__ in DEFERS else self - other * (self // other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return other - self * (other // self)
+        return _function(ops.ABS, self)
 
     def __floor__(self) -> Scalar:
         return floor(self)
 
     def __lt__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ in DEFERS else _compare(LT, self, other)
+        return NotImplemented if other.__class__ in DEFERS else _compare(ops.LT, self, other)
 
     def __le__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ in DEFERS else _compare(LE, self, other)
+        return NotImplemented if other.__class__ in DEFERS else _compare(ops.LE, self, other)
 
     def __gt__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ in DEFERS else _compare(LT, other, self)
+        return NotImplemented if other.__class__ in DEFERS else _compare(ops.LT, other, self)
 
     def __ge__(self, other: Any) -> Truth:
-        return NotImplemented if other.__class__ in DEFERS else _compare(LE, other, self)
+        return NotImplemented if other.__class__ in DEFERS else _compare(ops.LE, other, self)
 
     def __eq__(self, other: object) -> Truth:  # type: ignore[override]
-        return NotImplemented if other.__class__ in DEFERS else _compare(EQ, self, other)
+        return NotImplemented if other.__class__ in DEFERS else _compare(ops.EQ, self, other)
 
     def __ne__(self, other: object) -> Truth:  # type: ignore[override]
-        return NotImplemented if other.__class__ in DEFERS else ~_compare(EQ, self, other)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(NO_BRANCH)
+        return NotImplemented if other.__class__ in DEFERS else ~_compare(ops.EQ, self, other)
 
     def __float__(self) -> NoReturn:
         raise TypeError(
@@ -294,17 +303,17 @@ class Truth:
     def __and__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
             return self if holds(other) else False
-        return Truth(self.graph, self.graph.record(AND, self.number, other.number))
+        return Truth(self.graph, self.graph.record(ops.AND, self.number, truth_of(self.graph, other)))
 
     def __or__(self, other: Truth | bool) -> Truth | bool:
         if not isinstance(other, Truth):
             return True if holds(other) else self
-        return Truth(self.graph, self.graph.record(OR, self.number, other.number))
+        return Truth(self.graph, self.graph.record(ops.OR, self.number, truth_of(self.graph, other)))
 
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Truth:
-        return Truth(self.graph, self.graph.record(NOT, self.number))
+        return Truth(self.graph, self.graph.record(ops.NOT, self.number))
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, (Truth, bool)):
@@ -342,13 +351,13 @@ def _sum(graph: Graph, a: int, b: int) -> Any:
         sign = 1
         if a < 0:
             a, b, sign = -a, -b, -1
-        node = (ADD, a, b) if a < b else (ADD, b, a)
+        node = (ops.ADD, a, b) if a < b else (ops.ADD, b, a)
     else:
         if a < 0:
             a, b = b, -a
         else:
             b = -b
-        node, sign = ((SUB, a, b), 1) if a < b else ((SUB, b, a), -1)
+        node, sign = ((ops.SUB, a, b), 1) if a < b else ((ops.SUB, b, a), -1)
     number = graph.add(node)
     found = _new(Scalar)
     found.graph, found.ref = graph, number if sign > 0 else -number
@@ -360,13 +369,29 @@ def _quotient(graph: Graph, a: int, b: int) -> Any:
         return 1.0
     if a == -b:
         return -1.0
-    number = graph.record(DIV, abs(a), abs(b))
+    number = graph.record(ops.DIV, abs(a), abs(b))
     return Scalar(graph, number if (a < 0) == (b < 0) else -number)
+
+
+def reference(graph: Graph, x: Any) -> int:
+    """Signed reference to a traced or plain number. Raises TypeError: it is of another graph."""
+    if type(x) is not Scalar:
+        return graph.constant(float(x))
+    if x.graph is not graph:
+        raise TypeError(KEPT)
+    return x.ref
 
 
 def node_of(graph: Graph, x: Any) -> int:
     """Node that holds a traced or plain number as it is."""
-    return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
+    return graph.plain(reference(graph, x))
+
+
+def truth_of(graph: Graph, x: Truth) -> int:
+    """Node of a comparison. Raises TypeError: it is of another graph."""
+    if x.graph is not graph:
+        raise TypeError(KEPT)
+    return x.number
 
 
 def _compare(opcode: int, a: Any, b: Any) -> Truth:
@@ -376,7 +401,7 @@ def _compare(opcode: int, a: Any, b: Any) -> Truth:
 
 def _function(opcode: int, x: Scalar) -> Scalar:
     """A function of one scalar; where it is odd or even, the sign stays outside."""
-    parity = OPERATIONS[opcode].parity
+    parity = ops.OPERATIONS[opcode].parity
     if not parity:
         return Scalar(x.graph, x.graph.record(opcode, x.graph.plain(x.ref)))
     number = x.graph.record(opcode, abs(x.ref))
@@ -385,7 +410,7 @@ def _function(opcode: int, x: Scalar) -> Scalar:
 
 def sqrt(x: Scalar) -> Scalar:
     """Square root of a traced scalar; NaN below 0."""
-    return _function(SQRT, x)
+    return _function(ops.SQRT, x)
 
 
 def sin(x: Scalar) -> Scalar:
@@ -400,33 +425,29 @@ def cos(x: Scalar) -> Scalar:
 
 def _sine_and_cosine(x: Scalar) -> tuple[Scalar, Scalar]:
     """Both are recorded, neighbours: they share one range reduction, and an unused one is dropped."""
-    return _function(SIN, x), _function(COS, x)
+    return _function(ops.SIN, x), _function(ops.COS, x)
 
 
-def where(condition: Any, a: Any, b: Any, opcode: int = SELECT) -> Any:
+def where(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
     """The first where the condition holds, else the second; both are computed."""
     if not isinstance(condition, Truth):
         return a if holds(condition) else b
     if a.__class__ in generic.OUTERMOST or b.__class__ in generic.OUTERMOST:
         return generic.where(condition, a, b)
     graph = condition.graph
-    first, second = (x.ref if type(x) is Scalar else graph.constant(float(x)) for x in (a, b))
+    first, second = reference(graph, a), reference(graph, b)
     if first == second:
         return a
     if first < 0 and second < 0:
         return Scalar(graph, -graph.record(opcode, condition.number, -first, -second))
-    if opcode == GUARD and first < 0 and graph.nodes[second][0] == CONST:  # fallbacks are often 0
+    if opcode == ops.GUARD and first < 0 and graph.nodes[second][0] == ops.CONST:  # fallbacks are often 0
         return Scalar(graph, -graph.record(opcode, condition.number, -first, graph.plain(-second)))
     return Scalar(graph, graph.record(opcode, condition.number, graph.plain(first), graph.plain(second)))
 
 
 def floor(x: Scalar) -> Scalar:
     """The largest whole number that is not above x."""
-    return _function(FLOOR, x)
-
-
-def _rounded_down(x: Any) -> Any:
-    return floor(x) if type(x) is Scalar else float(math.floor(x))
+    return _function(ops.FLOOR, x)
 
 
 FUNCTIONS = SimpleNamespace(
@@ -440,6 +461,3 @@ FUNCTIONS = SimpleNamespace(
 
 for _type in (Scalar, Truth):
     register(_type, FUNCTIONS)
-
-for _name, _method in METHODS.items():
-    setattr(Scalar, _name, _method)
