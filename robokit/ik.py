@@ -16,13 +16,13 @@ from robokit.algorithms.pose_error import Frame, Target, pose_error, pose_error_
 from robokit.arguments import batch_size, check_finite, real_array
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.dataclass_tools import cached_attribute, frozen
-from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
+from robokit.dynamics.build import angle_bounds, without_inertias
 from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass
 from robokit.engine import ENGINES, Kernel
 from robokit.engine.batch_calls import RolloutRunner
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, quaternion_offsets
 from robokit.spatial import Matrix3, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_wxyz_to_rotation

@@ -110,7 +110,7 @@ class MappedAdapter:
     """
 
     def __init__(self, robot: Robot, places: list[Place], nq: int, nv: int) -> None:
-        self.robot, self._places, self._nq, self._nv = robot, places, nq, nv
+        self.robot, self._places, self._nq = robot, places, nq
         # T of the joints that no axes turn.
         self._still = np.zeros((nv, robot.nv))
         for place in places:

@@ -44,9 +44,7 @@ def aba(tree: Tree, q, qd, tau, f_ext=None, factor: list[list] | None = None) ->
         D[i] = ldl(rows)
         u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
         if p != 0:
-            Ia = without_joint(IA[i], U[i], D[i])
-            if not rotors:
-                Ia = Ia.without(S.axes)
+            Ia = without_joint(IA[i], U[i], D[i], () if rotors else S.axes)
             pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))
             IA[p] = IA[p] + X[i].T @ Ia @ X[i]
             pA[p] = pA[p] + X[i].T @ pa
@@ -76,9 +74,9 @@ def rotor_forces(tree: Tree, i: int, tau: list, qdd) -> list:
     return [t + r * x for t, r, x in zip(tau, rotors, qdd, strict=True)] if any(rotors) else tau
 
 
-def without_joint(IA, U, D):
-    """I^A - U D^-1 U^T; D as ``ldl`` factorised it."""
-    k = len(U)
+def without_joint(IA, U, D, axes: tuple[int, ...] = ()):
+    """I^A - U D^-1 U^T; D as ``ldl`` factorised it; axes: rows and columns that are exactly 0 then."""
+    IA, U, k = IA.without(axes), [column.without(axes) for column in U], len(U)
     for m in range(k):
         column = ldl_solve(D, [1.0 if j == m else 0.0 for j in range(k)])
         IA = IA.minus_outer(U[m], combine(U, column))

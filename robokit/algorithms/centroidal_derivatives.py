@@ -16,7 +16,6 @@ Cost: O(n).
 
 from __future__ import annotations
 
-from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.moving_composites import MovingComposites
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
@@ -30,7 +29,10 @@ def centroidal_momentum_derivatives(tree: Tree, q, qd, qdd) -> tuple[list[list],
     for i in tree.children[0]:
         l, f = l + X[i].E.transpose_apply(h[i].lin), f + X[i].E.transpose_apply(moving.fc[i].lin)
 
-    m, moment = composite_moment(tree, [Transform.identity(), *X[1:]])
+    m, moment = 0.0, Vector3.zero()
+    for i in reversed(tree.children[0]):
+        I = moving.Ic[i]
+        m, moment = m + I.m, moment + (X[i].E.transpose_apply(I.h) + X[i].r * I.m)
     XG = [Transform(Matrix3.identity(), moment * (-1.0 / m))]
     columns: list[list[Force]] = [[], [], [], []]
     for i in tree.outward():

@@ -36,8 +36,8 @@ def constrained_dynamics(
 
     f_ext: forces on the bodies 0..N besides those of the constraints, in body coordinates.
     """
-    free, factor = free_dynamics(tree, q, qd, tau, f_ext)
-    system = constraint_system(tree, tree.transforms(q), factor, constraints, proximal)
+    free, X, factor = free_dynamics(tree, q, qd, tau, f_ext)
+    system = constraint_system(tree, X, factor, constraints, proximal)
     product = [x for held in system.loops for x in held.velocity_product(qd)]
     delta = [x for held in system.loops for x in held.delta]
     kp, kd = gains

@@ -63,9 +63,7 @@ def hybrid_dynamics(
             D[i] = ldl(rows)
             u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
             if p != 0:
-                Ia = without_joint(IA[i], U[i], D[i])
-                if not rotors:
-                    Ia = Ia.without(S.axes)
+                Ia = without_joint(IA[i], U[i], D[i], () if rotors else S.axes)
                 pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))
         if p != 0:
             IA[p] = IA[p] + X[i].T @ Ia @ X[i]

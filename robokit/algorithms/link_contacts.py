@@ -42,7 +42,8 @@ class HeldLink(ClosedLoop):
         self.rows += [_shift(e) for e in _UNIT]
 
     def _in_world(self, m: Motion) -> Motion:
-        return Motion(self.R @ m.ang, self.R @ m.lin)
+        """In world axes; the angular part is 0 where no row has one."""
+        return Motion(self.R @ m.ang if self.model.turns else Vector3.zero(), self.R @ m.lin)
 
     def velocity_product(self, qd: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """J' qd, for velocities by joint."""

@@ -28,6 +28,7 @@ from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
 from robokit.model.constraints import LoopModel
 from robokit.model.tree import Tree
+from robokit.spatial import Transform
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, added, maximum
 
@@ -128,8 +129,8 @@ def loop_dynamics(
     rows are about to repeat each other, a velocity that opens the loops would take an acceleration without
     bounds.
     """
-    free, factor = free_dynamics(tree, q, qd, tau, f_ext)
-    system = LoopSystem(factor, closed_loops(tree, models, tree.transforms(q)), proximal)
+    free, X, factor = free_dynamics(tree, q, qd, tau, f_ext)
+    system = LoopSystem(factor, closed_loops(tree, models, X), proximal)
     _, loops = closest(system, tree, models, q)
     system = LoopSystem(factor, loops, proximal)
     qd = add(qd, system.motion(system.forces([-x for x in system.rates(qd)])))
@@ -138,12 +139,13 @@ def loop_dynamics(
     return add(free, system.motion(forces)), forces, system
 
 
-def free_dynamics(tree: Tree, q, qd, tau, f_ext=None) -> tuple[list[list], Factor]:
-    """Accelerations by joint where no constraint acts [rad/s^2 | m/s^2], and the factor of H at q."""
+def free_dynamics(tree: Tree, q, qd, tau, f_ext=None) -> tuple[list[list], list[Transform], Factor]:
+    """Accelerations by joint where no constraint acts [rad/s^2 | m/s^2], X, and the factor of H at q."""
     if tree.coupling is not None:
-        return coupled_forward_dynamics(tree, q, qd, tau, f_ext), SparseFactor(tree, crba(tree, q))
-    lists = tree.lists(3)
-    return aba(tree, q, qd, tau, f_ext, lists), ArticulatedFactor(tree, *lists)
+        free = coupled_forward_dynamics(tree, q, qd, tau, f_ext)
+        return free, tree.transforms(q), SparseFactor(tree, crba(tree, q))
+    X, U, D = lists = tree.lists(3)
+    return aba(tree, q, qd, tau, f_ext, lists), X, ArticulatedFactor(tree, X, U, D)
 
 
 def add(x: Sequence[Sequence[Scalar]], y: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

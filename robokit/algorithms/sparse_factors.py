@@ -83,9 +83,8 @@ class ArticulatedFactor:
                 rows[k][k] = rows[k][k] + dt * bk
             D[i] = ldl(rows)
             if p != 0:
-                Ia = without_joint(IA[i], U[i], D[i])
-                if not rotors and all(map(is_zero, slopes)):
-                    Ia = Ia.without(S.axes)
+                void = not rotors and all(map(is_zero, slopes))
+                Ia = without_joint(IA[i], U[i], D[i], S.axes if void else ())
                 IA[p] = IA[p] + X[i].T @ Ia @ X[i]
         return ArticulatedFactor(tree, X, U, D)
 

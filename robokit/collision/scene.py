@@ -8,7 +8,6 @@ some nanoseconds.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
@@ -65,23 +64,12 @@ class Scene:
         links: of each shape the name of its link, "" of the world's.
         solid: of each shape the number of its solid of the world, -1 of others.
         errors: how far each shape's mesh reaches out of it [m].
-        unread: (link, error) of meshes that could not be read.
     """
 
     arrays: Arrays
     links: tuple[str, ...]
     solid: np.ndarray
     errors: np.ndarray
-    unread: tuple[tuple[Link, Exception], ...] = ()
-
-
-@frozen(eq=False)
-class RobotShapes:
-    """What of a robot can touch."""
-
-    placed: tuple[PlacedCore, ...]  # its shapes, by body
-    # (link, error) of meshes that could not be read
-    unread: tuple[tuple[Link, Exception], ...] = field(default=())
 
 
 def scene(
@@ -101,17 +89,17 @@ def scene(
     own, world = robot_shapes(robot, error), world or World()
     still = world_shapes(world)
     level = len(still) - len(world.solids)
-    placed = [*still, *own.placed]
+    placed = [*still, *own]
     arrays = shape_arrays(placed)
     materials = [("", mu) for mu in world.friction or [None] * len(world.solids)]
-    arrays |= _beside(arrays, [("", None)] * level + materials + [(c.link, None) for c in own.placed])
+    arrays |= _beside(arrays, [("", None)] * level + materials + [(c.link, None) for c in own])
     count = len(still)
     runs = touching_runs(robot, error) if bodies is None else bodies
     arrays |= pair_arrays(arrays["shape_body"], count, runs)
     solid = np.full(len(placed), -1, dtype=np.int32)
     solid[level:count] = np.arange(count - level)
     errors = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
-    return Scene(arrays, tuple(c.link for c in placed), solid, errors, own.unread)
+    return Scene(arrays, tuple(c.link for c in placed), solid, errors)
 
 
 def world_shapes(world: World, error: float | None = 0.0) -> list[PlacedCore]:
@@ -126,15 +114,17 @@ def world_shapes(world: World, error: float | None = 0.0) -> list[PlacedCore]:
 # ---- a robot ----------------------------------------------------------------------------------------------
 
 
-def robot_shapes(robot: Robot, error: float | None = ERROR) -> RobotShapes:
-    """Shapes of a robot's links, computed once.
+def robot_shapes(robot: Robot, error: float | None = ERROR) -> tuple[PlacedCore, ...]:
+    """Shapes of a robot's links, by body, computed once.
 
     Those are the collision shapes; the visual ones where no link has one; boxes of even density with the
     links' inertias where no link has a shape. Where no shape of a link can be read, its simple visual shapes
     stand for it, or that box. ``error``: how far a mesh may reach out of its hull [m]; None for hulls with
     all their corners. Warns UserWarning: meshes that cannot be read, once for the robot.
     """
-    found: RobotShapes = robot.derived.get(("shapes that touch", error), lambda: _robot_shapes(robot, error))
+    found: tuple[PlacedCore, ...] = robot.derived.get(
+        ("shapes that touch", error), lambda: tuple(_robot_shapes(robot, error))
+    )
     return found
 
 
@@ -143,7 +133,7 @@ def touches_as_its_inertia(robot: Robot) -> bool:
     return not any(link.collisions or link.visuals for link in robot.links)
 
 
-def _robot_shapes(robot: Robot, error: float | None) -> RobotShapes:
+def _robot_shapes(robot: Robot, error: float | None) -> list[PlacedCore]:
     found, unread = _placed_cores(robot, robot.links, error)
     if unread:
         first, error_ = unread[0]
@@ -154,7 +144,7 @@ def _robot_shapes(robot: Robot, error: float | None) -> RobotShapes:
             "inertia's box",
             UserWarning,
         )
-    return RobotShapes(tuple(found), tuple(unread))
+    return found
 
 
 def _placed_cores(
@@ -239,11 +229,11 @@ def bodies_in(robot: Robot, runs: np.ndarray) -> np.ndarray:
 
 def bodies_with_shapes(robot: Robot) -> np.ndarray:
     """Numbers of the bodies that have shapes, ascending."""
-    return np.unique(np.array([c.body for c in robot_shapes(robot).placed], np.int32))
+    return np.unique(np.array([c.body for c in robot_shapes(robot)], np.int32))
 
 
 def _touching_runs(robot: Robot, error: float) -> np.ndarray:
-    placed = robot_shapes(robot, error).placed
+    placed = robot_shapes(robot, error)
     bodies, root = sorted({c.body for c in placed}), roots(robot)
     gone, of_one = neighbours(robot, set(bodies), root), dict[int, list[int]]()
     for i in bodies:

@@ -120,7 +120,7 @@ def exact_polytope(points: np.ndarray) -> Polytope:
         return _flat(points)
     number = np.zeros(len(points), dtype=int)
     number[hull.vertices] = np.arange(len(hull.vertices))
-    corners, triangles = points[hull.vertices], number[_oriented(hull)]
+    corners, triangles = points[hull.vertices], number[outward_triangles(hull)]
     sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     a, b, c = (corners[triangles[:, k]] for k in range(3))
     normals = np.cross(b - a, c - a)
@@ -224,7 +224,7 @@ def _with_faces(hull: Any, error: float) -> Polytope:
     A hull that is flat but for rounding has two faces.
     """
     points, size = hull.points, float(np.ptp(hull.points, axis=0).max())
-    triangles = _oriented(hull)
+    triangles = outward_triangles(hull)
     a, b, c = (points[triangles[:, k]] for k in range(3))
     areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     normals, offsets = hull.equations[:, :3], hull.equations[:, 3]
@@ -262,7 +262,7 @@ def _with_faces(hull: Any, error: float) -> Polytope:
     return Polytope(corners, face_normals(corners, polygons), polygons, error + dropped, sides)
 
 
-def _oriented(hull: Any) -> np.ndarray:
+def outward_triangles(hull: Any) -> np.ndarray:
     """Triangles, counter-clockwise seen from outside."""
     triangles = hull.simplices.copy()
     a, b, c = (hull.points[triangles[:, k]] for k in range(3))

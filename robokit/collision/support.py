@@ -359,16 +359,6 @@ def missed(d: Vector3) -> Any:
     return tilt * minimum(SHARE, off * off * off * off * off * off)
 
 
-def outermost_turns(d: Vector3) -> Vector3:
-    """Derivative by d of the angle about the axis at which :func:`outermost` is."""
-    square = d.x * d.x + d.y * d.y
-    x, y = square * d.x + TILT * TILT * TILT, square * d.y
-    across = 2.0 * d.x * d.y
-    x_turns = x * across - y * (square + 2.0 * d.x * d.x)
-    y_turns = x * (square + 2.0 * d.y * d.y) - y * across
-    return Vector3(x_turns, y_turns, 0.0) * (1.0 / (x * x + y * y))
-
-
 def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:
     """Corner k of a polygon that faces d, counter-clockwise from outside, and its number in the shape."""
 

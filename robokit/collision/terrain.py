@@ -335,11 +335,6 @@ def numbered(place: tuple[Any, Any, Any], feature: Any) -> Any:
     return (((i % ROWS) * COLUMNS + j % COLUMNS) * 2 + half) * FEATURES + own
 
 
-def kind_of(feature: Any, field: Any) -> Any:
-    """Of a contact's feature, also of a field's: 0 a corner of a, 1 one of b, 2 edges, 3 nearest points."""
-    return where(field, (feature % FEATURES) // (FEATURES // 16), feature) % KINDS
-
-
 # ---- the prism as a core -------------------------------------------------------------------------------
 
 

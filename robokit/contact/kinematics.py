@@ -505,12 +505,6 @@ def whole_inertia(x: Any) -> RigidInertia:
     return of_ten(for_range(x.n_bodies, more, *[0.0] * 10))
 
 
-def center_of_mass(x: Any) -> Vector3:
-    """Centre of mass from the origin [m]."""
-    I = whole_inertia(x)
-    return I.h * (1.0 / I.m)
-
-
 def kinetic_energy(x: Any, v: Any, V: Any) -> Scalar:
     """T [J] at velocities v of the robot and V of its bodies; rotors included."""
 

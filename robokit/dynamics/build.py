@@ -27,7 +27,7 @@ from robokit.errors import DeviceError, ModelError
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.inertial_parameters import row as ten_scalars
 from robokit.model.regrouping import placements, regrouped, shifts, similar_inputs, slid, sparse
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, quaternion_offsets
 from robokit.model.tree import Tree
 
 Key = str | Algorithm | tuple[Any, ...]
@@ -196,16 +196,6 @@ def example_key(row: Algorithm, robot: Robot) -> Key:
     """The key of one of a row's kernels, for tables of costs and for tests."""
     about = [CHOICES[choice].example(robot) for choice in row.about.split()]
     return (row.name, *about) if about else row.name
-
-
-def quaternion_offsets(robot: Robot) -> list[int]:
-    """Where q holds unit quaternions; to be read."""
-
-    def found() -> list[int]:
-        kinds = ((joint.q_slice.start, robot.tree.joint[joint.body].kind) for joint in robot.joints)
-        return [start + kind.quaternion for start, kind in kinds if kind.quaternion is not None]
-
-    return robot.derived.get("quaternion offsets", found)
 
 
 def angle_bounds(robot: Robot) -> list[tuple[int, float]]:

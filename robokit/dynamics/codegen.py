@@ -6,6 +6,7 @@ import errno
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -492,16 +493,10 @@ def _test(function: CFunction, declared: str = "") -> str:
 
 
 def _stored(function: CFunction, name: str, argument: Argument) -> str:
-    values = ",\n".join(_wrapped([number(x, function.real) for x in argument.values] or ["0"]))
+    words = ", ".join([number(x, function.real) for x in argument.values] or ["0"]) + ","
+    indent = 4 * " "
+    lines = textwrap.wrap(
+        words, _WIDTH + 1, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    values = "\n".join(lines).removesuffix(",")
     return f"static const {function.kind} {name}[{max(argument.size, 1)}] = {{\n{values}}};\n"
-
-
-def _wrapped(words: Sequence[str]) -> Iterator[str]:
-    """Lines of words with commas between, the last one left out."""
-    line = ""
-    for word in words:
-        if line and len(line) + len(word) + 2 > _WIDTH:
-            yield line
-            line = ""
-        line += f", {word}" if line else f"    {word}"
-    yield line

@@ -21,7 +21,7 @@ from robokit.engine.loops.recorded_once import recorded_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback
 from robokit.engine.trace.record import UNROLLED
 from robokit.errors import ShapeError
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, quaternion_offsets
 from robokit.spatial.control_flow import recorder
 from robokit.spatial.rotation import quat_normalized
 from robokit.spatial.scalars import added
@@ -209,11 +209,8 @@ def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
         if not kind.manifold:
             return x
         q = list(x)
-        for joint in robot.joints:
-            offset = robot.tree.joint[joint.body].kind.quaternion
-            if offset is not None:
-                k = joint.q_slice.start + offset
-                q[k : k + 4] = quat_normalized(q[k : k + 4])
+        for k in quaternion_offsets(robot):
+            q[k : k + 4] = quat_normalized(q[k : k + 4])
         return q
 
     def function(*arguments: Sequence[Any]) -> Any:

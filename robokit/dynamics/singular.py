@@ -69,8 +69,8 @@ def _without_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
         if not _are_pivots(D, [row[k] for k, row in enumerate(H)]):
             return robot.joints[i - 1]
         if p != 0:
-            Ia = without_joint(IA[i], U, ldl(D))
-            IA[p] = IA[p] + X[i].T @ (Ia if rotors else Ia.without(S.axes)) @ X[i]
+            Ia = without_joint(IA[i], U, ldl(D), () if rotors else S.axes)
+            IA[p] = IA[p] + X[i].T @ Ia @ X[i]
     return None
 
 

@@ -29,7 +29,7 @@ from robokit.formats.description import (
 )
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
-from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
+from robokit.model.geometry import Geometry, Mesh, Placement, Shape
 from robokit.model.joints import JOINT_TABLE, LOOP_TABLE
 from robokit.model.parts import Mimic, Scene, free_name
 from robokit.model.robot import Robot
@@ -96,7 +96,6 @@ class _Build:
         if not robots and (world is None or not world.collisions):
             raise LoadError(f"{self.side.file}: there is no body in it")
         floats = len(robots) == 1 and self.into[robots[0]].kind == "floating"
-        self.trees = robots
         self.base = base or ("floating" if floats else "fixed")
         if self.base == "floating" and len(robots) > 1:
             shown = ", ".join(map(repr, robots[:8])) + (", ..." if len(robots) > 8 else "")
@@ -542,20 +541,13 @@ def _at_frame(kind: str, joint: DescribedJoint, child: Placement) -> bool:
 
 
 def _geometry(shape: DescribedShape) -> Geometry | None:
-    size = shape.size
-    if shape.kind == "box":
-        return Box((size[0], size[1], size[2]))
-    if shape.kind == "sphere":
-        return Sphere(size[0])
-    if shape.kind in ("cylinder", "capsule"):
-        return (Cylinder if shape.kind == "cylinder" else Capsule)(size[0], size[1])
     if shape.kind != "mesh":
-        return None
+        return shape.primitive
     if shape.points is not None and shape.faces is not None:
         kept = file_of_mesh(shape.name or shape.file, shape.points, shape.faces)
         return Mesh(str(kept), (1.0, 1.0, 1.0), kept)
     path = shape.path or (Path(shape.file) if Path(shape.file).is_file() else None)
-    return Mesh(shape.file or str(path), (size[0], size[1], size[2]), path)
+    return Mesh(shape.file or str(path), (shape.size[0], shape.size[1], shape.size[2]), path)
 
 
 def _leads_to(found: Mapping[str, Mimic], name: str, end: str) -> bool:

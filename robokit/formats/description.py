@@ -10,7 +10,7 @@ import hashlib
 import math
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,17 @@ from robokit.dataclass_tools import frozen
 from robokit.errors import Diagnostic, RobokitError, Severity, listed
 from robokit.files import replacing
 from robokit.meshes.surface import revolve
-from robokit.model.geometry import RGBA, Placement
+from robokit.model.geometry import (
+    RGBA,
+    Box,
+    Capsule,
+    Cylinder,
+    Placement,
+    Primitive,
+    Sphere,
+    square_gyrations,
+    volume,
+)
 from robokit.urdf.description import UNLIMITED, JointDescription, LinkDescription
 
 CODES: dict[str, Severity] = {
@@ -56,6 +66,12 @@ class Law:
     multiplier: float
     offset: float
     curve: tuple[float, ...] = ()  # coefficients of the higher powers, () for a straight law
+
+    @classmethod
+    def of(cls, leader: str, series: np.polynomial.Polynomial) -> Law:
+        """The law that a polynomial of the leader's position is."""
+        offset, multiplier, *curve = (float(x) for x in [*series.coef, 0.0][: max(2, len(series.coef))])
+        return cls(leader, multiplier, offset, tuple(curve))
 
 
 @frozen
@@ -105,6 +121,17 @@ class DescribedShape:
     faces: np.ndarray | None = None
     friction: float | None = None  # Coulomb coefficient, None where nothing is said
     prior: bool = False  # whether this friction counts on the ground, be the ground's larger or not
+
+    @property
+    def primitive(self) -> Primitive | None:
+        """The box, sphere, cylinder or capsule that it is; None of a mesh or another kind."""
+        if self.kind == "box":
+            return Box((self.size[0], self.size[1], self.size[2]))
+        if self.kind == "sphere":
+            return Sphere(self.size[0])
+        if self.kind == "cylinder":
+            return Cylinder(self.size[0], self.size[1])
+        return Capsule(self.size[0], self.size[1]) if self.kind == "capsule" else None
 
 
 @dataclass
@@ -193,6 +220,11 @@ class DescribedJoint:
     def moves(self) -> bool:
         """Whether it has coordinates."""
         return self.kind != "fixed"
+
+    @property
+    def line(self) -> int:
+        """Line in a URDF, 0 if it is not known."""
+        return self.written.line if self.written else 0
 
 
 @frozen
@@ -348,10 +380,12 @@ def frame_along(point: np.ndarray, axis: np.ndarray) -> Placement:
 
 
 def parents_first(
-    bodies: dict[str, DescribedBody], joints: list[DescribedJoint], first: str = WORLD
+    bodies: dict[str, DescribedBody],
+    joints: Iterable[DescribedJoint | JointDescription],
+    first: str = WORLD,
 ) -> dict[str, DescribedBody]:
     """The bodies in an order in which each comes after its parent, children in the order of the joints."""
-    children: dict[str, list[str]] = {}
+    children: dict[Any, list[Any]] = {}
     for joint in joints:
         children.setdefault(joint.parent, []).append(joint.child)
     order, todo = [], [first]
@@ -398,6 +432,55 @@ def with_composite_joints(side: Description, other: Description) -> Description:
         bodies = {name: body for name, body in side.bodies.items() if name not in between}
         side = replace(side, joints=[*rest[:place], whole, *rest[place:]], bodies=bodies)
     return side
+
+
+# ==== masses of shapes ============================================================================
+
+
+def inertia_about(point: np.ndarray, parts: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Inertia (3, 3) about a point of bodies given by mass, centre and inertia about it, in one frame."""
+    inertia = np.zeros((3, 3))
+    for m, c, about in parts:
+        d = c - point
+        inertia += about + m * (d @ d * np.eye(3) - np.outer(d, d))
+    return inertia
+
+
+def solid_of(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """Volume, centre and inertia about it at density 1 of a shape, in its frame; None if it has none."""
+    primitive = shape.primitive
+    if primitive is None:
+        return _solid_mesh(shape) if shape.kind == "mesh" else None
+    filled = volume(primitive)
+    return filled, np.zeros(3), filled * np.diag(square_gyrations(primitive))
+
+
+def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """Volume, centre and inertia of a mesh: sums over the tetrahedra of its triangles and the origin."""
+    from robokit.meshes.read_mesh import read_mesh
+
+    if shape.points is not None and shape.faces is not None:
+        corners = shape.points[shape.faces]
+    elif shape.path is not None:
+        try:
+            pieces = [surface.vertices[surface.faces] for surface in read_mesh(shape.path)]
+        except (ValueError, OSError):
+            return None
+        corners = np.concatenate(pieces) * np.array(shape.size)
+    else:
+        return None
+    volumes = np.linalg.det(corners) / 6.0
+    volume = float(volumes.sum())
+    if not abs(volume) > 0.0:
+        return None
+    total = corners.sum(axis=1)
+    center = np.einsum("k,ki->i", volumes, total) / (4.0 * volume)
+    second = np.einsum("k,kci,kcj->ij", volumes, corners, corners) + np.einsum(
+        "k,ki,kj->ij", volumes, total, total
+    )
+    second = second / 20.0 - volume * np.outer(center, center)
+    sign = math.copysign(1.0, volume)  # faces with reversed winding
+    return abs(volume), center, sign * (np.trace(second) * np.eye(3) - second)
 
 
 # ==== kept meshes =================================================================================

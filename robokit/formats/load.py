@@ -67,10 +67,7 @@ def read_description(
         raise RobokitError(
             f"no file {os.fspath(path)!r}; give the path of a URDF, xacro, MJCF, SDF or USD file"
         )
-    program = {"MJCF": "mujoco", "SDF": "drake", "USD": "usd"}.get(format_of(file), through)
-    with file.open("rb") as stream:
-        if stream.read(64).startswith(POINTER):
-            raise RobokitError(f"{file}: is a Git LFS pointer, not the file itself; {FETCH}")
+    program = {"MJCF": "mujoco", "SDF": "drake", "USD": "usd"}.get(_format_of_content(file), through)
     if program == "robokit":
         from robokit.formats.description import unlimited
         from robokit.formats.urdf import read_urdf
@@ -94,10 +91,7 @@ def read_robot(
     ``root``: what of the file is the robot, where the reader chooses: a model of an SDF world. Other
     arguments and errors are as for :func:`read_description`.
     """
-    kind = format_of(path)
-    with path.open("rb") as stream:
-        if stream.read(64).startswith(POINTER):
-            raise RobokitError(f"{path}: is a Git LFS pointer, not the file itself; {FETCH}")
+    kind = _format_of_content(path)
     if kind == "SDF":
         from robokit.formats.sdf import read_sdf
 
@@ -122,6 +116,14 @@ def format_of(file: Path) -> str:
     found = re.search(rb"<\s*([A-Za-z_][\w.-]*)", text)
     tag = found.group(1).decode() if found else ""
     return "MJCF" if tag == "mujoco" else "SDF" if tag in ("sdf", "model", "world") else "URDF"
+
+
+def _format_of_content(file: Path) -> str:
+    """The same; RobokitError for a Git LFS pointer in the place of a file."""
+    with file.open("rb") as stream:
+        if stream.read(64).startswith(POINTER):
+            raise RobokitError(f"{file}: is a Git LFS pointer, not the file itself; {FETCH}")
+    return format_of(file)
 
 
 def _read_elsewhere(

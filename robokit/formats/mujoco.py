@@ -327,8 +327,7 @@ def _law(leader: str, factors: np.ndarray, reference: float, own: float) -> Law:
     for k, factor in enumerate(factors):
         if factor:
             total = total + float(factor) * about**k
-    offset, multiplier, *curve = (float(x) for x in [*total.coef, 0.0, 0.0][: max(2, len(total.coef))])
-    return Law(leader, multiplier, offset, tuple(curve))
+    return Law.of(leader, total)
 
 
 def relations_of(model: Any) -> tuple[list[Relation], str]:

@@ -34,8 +34,10 @@ from robokit.formats.description import (
     cone_mesh,
     ellipsoid_mesh,
     frame_along,
+    inertia_about,
     joints_outwards,
     parents_first,
+    solid_of,
 )
 from robokit.formats.other_programs import one_line
 from robokit.model.builder import PERPENDICULAR
@@ -1229,72 +1231,10 @@ def _size(kind: Any) -> tuple[float, ...]:
     return ()
 
 
-def inertia_about(point: np.ndarray, parts: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Inertia (3, 3) about a point of bodies given by mass, centre and inertia about it, in one frame."""
-    inertia = np.zeros((3, 3))
-    for m, c, about in parts:
-        d = c - point
-        inertia += about + m * (d @ d * np.eye(3) - np.outer(d, d))
-    return inertia
-
-
-def solid_of(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Volume, centre and inertia about it at density 1 of a shape, in its frame; None if it has none."""
-    size = shape.size
-    if shape.kind == "mesh":
-        return _solid_mesh(shape)
-    if shape.kind == "box":
-        x, y, z = size
-        volume, moments = x * y * z, np.array([y * y + z * z, x * x + z * z, x * x + y * y]) / 12.0
-    elif shape.kind == "sphere":
-        volume, moments = 4.0 / 3.0 * math.pi * size[0] ** 3, np.full(3, 0.4 * size[0] ** 2)
-    else:
-        r, length = size
-        volume = math.pi * r * r * length
-        across = r * r / 4.0 + length * length / 12.0
-        moments = np.array([across, across, r * r / 2.0])
-        if shape.kind == "capsule":
-            caps = 4.0 / 3.0 * math.pi * r**3
-            # Two half balls: that of a ball about its centre, moved out by half the length.
-            more = 0.4 * r * r + length * length / 4.0 + 0.375 * r * length
-            total = volume + caps
-            moments = (volume * moments + caps * np.array([more, more, 0.4 * r * r])) / total
-            volume = total
-    return volume, np.zeros(3), volume * np.diag(moments)
-
-
 def _friction(collision: Any) -> float | None:
     """The first coefficient of friction of a <collision>, None where it says none."""
     found = _numbers(collision.find("surface/friction/ode/mu"), 1)
     return found[0] if found else None
-
-
-def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Volume, centre and inertia of a mesh: sums over the tetrahedra of its triangles and the origin."""
-    from robokit.meshes.read_mesh import read_mesh
-
-    if shape.points is not None and shape.faces is not None:
-        corners = shape.points[shape.faces]
-    elif shape.path is not None:
-        try:
-            pieces = [surface.vertices[surface.faces] for surface in read_mesh(shape.path)]
-        except (ValueError, OSError):
-            return None
-        corners = np.concatenate(pieces) * np.array(shape.size)
-    else:
-        return None
-    volumes = np.linalg.det(corners) / 6.0
-    volume = float(volumes.sum())
-    if not abs(volume) > 0.0:
-        return None
-    total = corners.sum(axis=1)
-    center = np.einsum("k,ki->i", volumes, total) / (4.0 * volume)
-    second = np.einsum("k,kci,kcj->ij", volumes, corners, corners) + np.einsum(
-        "k,ki,kj->ij", volumes, total, total
-    )
-    second = second / 20.0 - volume * np.outer(center, center)
-    sign = math.copysign(1.0, volume)  # faces with reversed winding
-    return abs(volume), center, sign * (np.trace(second) * np.eye(3) - second)
 
 
 def _looks(element: Any) -> tuple[RGBA | None, str]:

@@ -18,6 +18,7 @@ from robokit.formats.description import (
     Description,
     Law,
     frame_along,
+    parents_first,
 )
 from robokit.model.builder import unit_numbers
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere
@@ -65,28 +66,20 @@ def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Descripti
 
     In ``extensions``, the XML, <gazebo> and <mujoco> elements may speak of gravity and actuators.
     """
-    bodies = {link.name: _body(link) for link in robot.links}
-    children: dict[str, list[JointDescription]] = {}
-    for joint in robot.joints:
-        assert joint.parent is not None and joint.child is not None
-        children.setdefault(joint.parent, []).append(joint)
-    carried = {joint.child for joint in robot.joints}
-    todo = [name for name in bodies if name not in carried]
-    order = []
-    while todo:
-        name = todo.pop()
-        order.append(name)
-        for joint in reversed(children.get(name, [])):
-            bodies[joint.child].pose = bodies[name].pose @ joint.origin.placement()  # type: ignore[index]
-            todo.append(joint.child)  # type: ignore[arg-type]
+    into = {joint.child: joint for joint in robot.joints}
+    root = next(link.name for link in robot.links if link.name not in into)
+    bodies = parents_first({link.name: _body(link) for link in robot.links}, robot.joints, root)
+    for name, body in bodies.items():
+        if name != root:
+            body.pose = bodies[into[name].parent].pose @ into[name].origin.placement()  # type: ignore[index]
     joints = [_joint(joint, bodies) for joint in robot.joints]
-    side = Description("URDF", robot.file, robot.name, {name: bodies[name] for name in order}, joints)
+    side = Description("URDF", robot.file, robot.name, bodies, joints)
     # A floating loop joint holds nothing together.
     holding = [loop for loop in robot.loops if loop.type != "floating"]
     side.loops = [_loop(loop) for loop in holding]
     tied = [loop.name for loop in holding if {loop.predecessor, loop.successor} - set(bodies)]
     side.notes += [f"loop joint {name!r} ties it to the world; where there is not compared" for name in tied]
-    first = bodies[order[0]]
+    first = bodies[root]
     if first.name == "world" and first.mass == 0.0:
         first.static = True
         base = next((joint for joint in joints if joint.parent == first.name), None)

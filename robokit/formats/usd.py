@@ -25,10 +25,12 @@ from robokit.formats.description import (
     Law,
     cone_mesh,
     frame_along,
+    inertia_about,
     parents_first,
+    solid_of,
 )
 from robokit.formats.other_programs import one_line
-from robokit.formats.sdf import WATER, free_coordinates, inertia_about, solid_of
+from robokit.formats.sdf import WATER, free_coordinates
 from robokit.model.geometry import RGBA, Placement
 from robokit.model.parts import free_name
 from robokit.spatial.rotation import quat_wxyz_to_rotation

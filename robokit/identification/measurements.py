@@ -17,13 +17,12 @@ import numpy as np
 from robokit.arguments import argument, check_values, real_array, real_number
 from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import frozen, short_repr
-from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros, rnea
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError
 from robokit.model.edit import armature_by_dof
 from robokit.model.inertial_parameters import COUNT
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, quaternion_offsets
 
 CHUNK = 1024  # states whose regressors are in memory at once
 

@@ -30,7 +30,7 @@ from robokit.identification.measurements import (
 )
 from robokit.logs.read import ROWS, continuous, quaternion_rates, rotations
 from robokit.logs.recording import GAP
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, quaternion_offsets
 from robokit.momentum_observer import friction_forces
 from robokit.sim import PD, Ground, Torque, simulate
 from robokit.sim.starts import ground_gaps
@@ -97,11 +97,7 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
     step = float(np.median(np.diff(t)))
     even = t[0] + step * np.arange(round(float(t[-1] - t[0]) / step) + 1)
     q = log.q.copy()
-    places = []
-    for joint in robot.joints:
-        offset = robot.tree.joint[joint.body].kind.quaternion
-        if offset is not None:
-            places.append(slice(joint.q_slice.start + offset, joint.q_slice.start + offset + 4))
+    places = [slice(k, k + 4) for k in quaternion_offsets(robot)]
     for place in places:
         q[:, place] = continuous(q[:, place])
     q = np.stack([np.interp(even, t, x) for x in q.T], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -648,43 +649,36 @@ def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -
     Raises ShapeError for another file, a damaged one, or one without states of joints, with its topics;
     UnknownName for a topic that it has not; MissingDependency where rosbags or mcap is not installed.
     """
-    _check_files(path)
-    recording = Recording(str(path))
-    try:
-        with Child(bag_child.__file__, work="reads") as child:
-            found = _ask(child, path, ("open", str(path.absolute())))
-            recording.topics = found["topics"]
-            wanted = _wanted(recording, topics)
-            _ask(child, path, ("read", sorted(wanted)))
-            _read(child, path, recording, progress)
-    except OutOfBounds as problem:
-        raise ShapeError(f"{path}: {problem}") from problem
+    with _opened(path) as (child, recording):
+        _read(child, path, recording, _wanted(recording, topics), progress)
     return recording
 
 
 def topics_of(path: Path) -> dict[str, str]:
     """The type of each topic of a bag; errors are as in :func:`read_bag`."""
-    _check_files(path)
-    try:
-        with Child(bag_child.__file__, work="reads") as child:
-            found: dict[str, str] = _ask(child, path, ("open", str(path.absolute())))["topics"]
-            return found
-    except OutOfBounds as problem:
-        raise ShapeError(f"{path}: {problem}") from problem
+    with _opened(path) as (_, recording):
+        return recording.topics
 
 
 def robot_description(path: Path) -> str:
     """The text of /robot_description in a bag; ShapeError where there is none, else as :func:`read_bag`."""
-    recording = Recording(str(path))
+    with _opened(path) as (child, recording):
+        _read(child, path, recording, _descriptions(recording.topics), progress=False)
+    return described(recording)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[Child, Recording]]:
+    """The process that has a bag open, and what will be read of it: so far its topics."""
     _check_files(path)
     try:
         with Child(bag_child.__file__, work="reads") as child:
-            recording.topics = _ask(child, path, ("open", str(path.absolute())))["topics"]
-            _ask(child, path, ("read", sorted(_descriptions(recording.topics))))
-            _read(child, path, recording, False)
+            yield (
+                child,
+                Recording(str(path), topics=_ask(child, path, ("open", str(path.absolute())))["topics"]),
+            )
     except OutOfBounds as problem:
         raise ShapeError(f"{path}: {problem}") from problem
-    return described(recording)
 
 
 def described(recording: Recording) -> str:
@@ -767,7 +761,9 @@ def _topics(kinds: dict[str, str]) -> str:
     return f"its topics: {listed(topics, MOST_TOPICS)}"
 
 
-def _read(child: Child, path: Path, recording: Recording, progress: bool) -> None:
+def _read(child: Child, path: Path, recording: Recording, topics: set[str], progress: bool) -> None:
+    """Add the messages of some topics to a recording."""
+    _ask(child, path, ("read", sorted(topics)))
     bar = None
     if progress:
         from tqdm import tqdm

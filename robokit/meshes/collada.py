@@ -123,7 +123,7 @@ class _Document:
     """Nodes and materials of a file, each read once."""
 
     def __init__(self, by_id: dict[str, Any], folder: Path, budget: Budget) -> None:
-        self._by_id, self._folder, self._budget = by_id, folder, budget
+        self._by_id, self._folder = by_id, folder
         self._geometries = Geometries(by_id, budget)
         self._places: dict[Any, _Place] = {}
         self._looks: dict[Any, _Looks] = {None: _Looks()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
@@ -119,7 +120,40 @@ class Mesh:
     path: Path | None = None
 
 
-Geometry = Box | Sphere | Cylinder | Capsule | Mesh
+Primitive = Box | Sphere | Cylinder | Capsule
+Geometry = Primitive | Mesh
+
+
+def volume(shape: Primitive) -> float:
+    """Volume [m^3]."""
+    if isinstance(shape, Box):
+        return math.prod(shape.size)
+    r = shape.radius
+    ball = 4.0 / 3.0 * math.pi * r**3
+    if isinstance(shape, Sphere):
+        return ball
+    tube = math.pi * r * r * shape.length
+    return tube if isinstance(shape, Cylinder) else tube + ball
+
+
+def square_gyrations(shape: Primitive) -> np.ndarray:
+    """Moments of inertia per mass of an evenly filled shape about its axes, (3,) [m^2]."""
+    if isinstance(shape, Box):
+        x, y, z = shape.size
+        return np.array([y * y + z * z, x * x + z * z, x * x + y * y]) / 12.0
+    r = shape.radius
+    of_ball = 0.4 * r * r
+    if isinstance(shape, Sphere):
+        return np.full(3, of_ball)
+    length = shape.length
+    across, along = r * r / 4.0 + length * length / 12.0, r * r / 2.0
+    of_tube = np.array([across, across, along])
+    if isinstance(shape, Cylinder):
+        return of_tube
+    # Two half balls, whose centres of mass lie 3/8 r beyond the ends of the cylinder.
+    apart = of_ball + length * length / 4.0 + 0.375 * r * length
+    tube, ball = volume(Cylinder(r, length)), volume(Sphere(r))
+    return (tube * of_tube + ball * np.array([apart, apart, of_ball])) / (tube + ball)
 
 
 @frozen

@@ -224,12 +224,6 @@ class Robot:
 
     # ---- configurations and velocities -----------------------------------------------------------
 
-    @cached_attribute
-    def _quaternions(self) -> list[int]:
-        """Where q holds unit quaternions."""
-        offsets = ((j, self.tree.joint[j.body].kind.quaternion) for j in self.joints)
-        return [joint.q_slice.start + k for joint, k in offsets if k is not None]
-
     @property
     def nq(self) -> int:
         """Length of a configuration q."""
@@ -502,7 +496,7 @@ class Robot:
     def _check_values(self, **arrays: np.ndarray) -> None:
         turns = [k for k, name in enumerate(arrays) if name.startswith("q")]
         try:
-            quaternions = [(k, offset) for offset in self._quaternions for k in turns]
+            quaternions = [(k, offset) for offset in quaternion_offsets(self) for k in turns]
             check_values(list(arrays), list(arrays.values()), quaternions)
         except InvalidValue as error:
             raise of_joint(self, error) from None
@@ -744,6 +738,16 @@ def _merge_orders(rows: list[list[str]], rank: Mapping[str, int]) -> list[str]:
             if waits[follower] == 0:
                 heapq.heappush(ready, (rank[follower], follower))
     return out if len(out) == len(rank) else []
+
+
+def quaternion_offsets(robot: Robot) -> list[int]:
+    """Where q holds unit quaternions; to be read."""
+
+    def found() -> list[int]:
+        kinds = ((joint.q_slice.start, robot.tree.joint[joint.body].kind) for joint in robot.joints)
+        return [start + kind.quaternion for start, kind in kinds if kind.quaternion is not None]
+
+    return robot.derived.get("quaternion offsets", found)
 
 
 def is_base(robot: Robot, joint: Joint) -> bool:

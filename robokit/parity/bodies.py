@@ -89,14 +89,13 @@ class Bodies:
                 yield Finding("link-missing", "link", name, body.line, text)
 
     def _clusters(self) -> list[Cluster]:
-        by_body: dict[str, list[str]] = {}
+        clusters: dict[str, Cluster] = {}
         for link in self.a:
             home = self.pairing.home.get(link)
             if home is not None and not self.b[home].static and not self.a[link].static:
-                by_body.setdefault(home, []).append(link)
-        clusters = {body: (links, [body]) for body, links in by_body.items()}
-        for home, (_, bodies) in clusters.items():
-            bodies += [name for name in self.pairing.beside.get(home, ()) if not self.b[name].static]
+                bodies = [home, *self.pairing.beside.get(home, ())]
+                moving = [name for name in bodies if not self.b[name].static]
+                clusters.setdefault(home, ([], moving))[0].append(link)
         return list(clusters.values())
 
     def extra(self) -> Iterator[str]:
@@ -232,8 +231,7 @@ class Bodies:
                 found = [("fixed-link-dropped", f"{dropped}: {what}"), *(found if a.mass else [])]
             how = self._added(link, joint.parent, links, theirs, total) if body.mass > 0.0 else ""
             if how:
-                line = joint.written.line if joint.written else 0
-                text = f"B merges it into {joint.parent!r} {how} (line {line})"
+                text = f"B merges it into {joint.parent!r} {how} (line {joint.line})"
                 found = [f for f in found if f[0] not in WEAK_CAUSES]
                 found.append(("fixed-link-merged-wrongly", text))
         return found
@@ -413,25 +411,23 @@ class Shapes:
             self.notes.append("collision shapes are not compared: B's are not known")
             return
         meshes = "primitives" not in (self.a.shapes, self.b.shapes)
-        links: dict[str, list[str]] = {}
-        for link, home in self.pairing.home.items():
-            links.setdefault(home, []).append(link)
-        for home, those in links.items():
+
+        def compared(body: DescribedBody) -> list[DescribedShape]:
+            known = (shape for shape in body.collisions if meshes or shape.kind != "mesh")
+            return [shape for shape in known if min(map(abs, shape.size), default=1.0) > 0.0]
+
+        for home, those in self.pairing.links_of().items():
             ours = [
                 (link, shape, self.a.bodies[link].pose @ shape.pose)
                 for link in those
-                for shape in self.a.bodies[link].collisions
-                if (meshes or shape.kind != "mesh") and min(map(abs, shape.size), default=1.0) > 0.0
+                for shape in compared(self.a.bodies[link])
             ]
-            body = self.b.bodies[home]
             # The map of the link that the body is called after; the others are fixed to it.
             main = next((n for n in those if self.pairing.direct.get(n, ("",))[0] == home), those[0])
-            beside = [self.b.bodies[name] for name in self.pairing.beside.get(home, ())]
             theirs = [
                 (home, shape, self.maps[main] @ each.pose @ shape.pose)
-                for each in (body, *beside)
-                for shape in each.collisions
-                if (meshes or shape.kind != "mesh") and min(map(abs, shape.size), default=1.0) > 0.0
+                for each in (self.b.bodies[name] for name in (home, *self.pairing.beside.get(home, ())))
+                for shape in compared(each)
             ]
             yield from self._body(ours, theirs)
         if not meshes and any(s.kind == "mesh" for body in self.a.bodies.values() for s in body.collisions):
@@ -687,28 +683,23 @@ def _line(joint: DescribedJoint, cause: str) -> int:
 
 
 def _absent(joint: DescribedJoint, pairing: Pairing) -> Finding:
-    line = joint.written.line if joint.written else 0
     child, parent = pairing.home.get(joint.child), pairing.home.get(joint.parent)
-    if child is not None and parent is not None:
-        groups = pairing.b.group
-        if groups[child] == groups[parent]:
-            return Finding("joint-welded", "joint", joint.name, line, f"B has it fixed; A's is {joint.kind}")
-    return Finding("joint-missing", "joint", joint.name, line, "B has no such joint")
+    if child is not None and parent is not None and pairing.b.group[child] == pairing.b.group[parent]:
+        text = f"B has it fixed; A's is {joint.kind}"
+        return Finding("joint-welded", "joint", joint.name, joint.line, text)
+    return Finding("joint-missing", "joint", joint.name, joint.line, "B has no such joint")
 
 
 def _extra(pairing: Pairing) -> Iterator[Finding]:
     taken = {id(joint) for joint in pairing.joints.values()}
-    links: dict[str, list[str]] = {}
-    for each, body in pairing.home.items():
-        links.setdefault(body, []).append(each)
+    links = pairing.links_of()
     for joint in pairing.b.side.movable:
         if id(joint) in taken:
             continue
         link = next((name for name in links.get(joint.child, []) if name in pairing.direct), None)
         ours = pairing.a.into.get(link) if link is not None else None
         if ours is not None and not ours.moves:
-            line = ours.written.line if ours.written else 0
-            yield Finding("joint-freed", "joint", ours.name, line, f"fixed in A, {joint.kind} in B")
+            yield Finding("joint-freed", "joint", ours.name, ours.line, f"fixed in A, {joint.kind} in B")
         else:
             yield Finding("joint-added", "joint", joint.name, 0, f"only B has it; it is {joint.kind}")
 
@@ -1051,8 +1042,6 @@ def mimic_findings(pairing: Pairing, tolerance: float) -> Iterator[Finding]:
         other = pairing.joints.get(joint.name)
         if other is None or joint.laws is None or other.laws is None:
             continue
-        line = joint.written.mimic.line if joint.written and joint.written.mimic else 0
-        line = line or (joint.written.line if joint.written else 0)
         found = [*_driven_twice(joint, other)]
         curved = [law for law in other.laws if _law_of_leader(law, ends[1]).curve]
         if curved:
@@ -1061,7 +1050,7 @@ def mimic_findings(pairing: Pairing, tolerance: float) -> Iterator[Finding]:
             found += _one_law(joint, other, *ends, back, theirs.relations, tolerance)
         for cause, text in found:
             told.add(joint.name)
-            yield Finding(cause, "joint", joint.name, line, text)
+            yield Finding(cause, "joint", joint.name, _line(joint, "mimic"), text)
     for relation in b.relations:
         names = [back.get(name, name) for name in relation.factors]
         if not ours.hold([theirs.equation(relation.factors, relation.constant)]) and not told & set(names):
@@ -1217,9 +1206,5 @@ def _law_of_leader(law: Law, joints: dict[str, DescribedJoint]) -> Law:
         up = further[0]
         series = series(np.polynomial.Polynomial([up.offset, up.multiplier, *up.curve]))
         leader = up.leader
-    offset, multiplier, *curve = (
-        float(x) for x in [*series.trim().coef, 0.0, 0.0][: max(2, series.trim().degree() + 1)]
-    )
-    if not leader or not (multiplier or curve):
-        return Law("", 0.0, offset)
-    return Law(leader, multiplier, offset, tuple(curve))
+    law = Law.of(leader, series.trim())
+    return law if leader and (law.multiplier or law.curve) else Law("", 0.0, law.offset)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robokit.dataclass_tools import frozen
-from robokit.formats.description import DescribedBody, DescribedShape
+from robokit.formats.description import DescribedBody, DescribedShape, solid_of
 from robokit.model.geometry import Placement
 from robokit.urdf.description import InertialDescription
 
@@ -134,10 +134,9 @@ class Candidate(NamedTuple):
     body: Rigid
 
 
-def matrix(six: tuple[float, ...]) -> np.ndarray:
+def matrix(six: tuple[float, float, float, float, float, float]) -> np.ndarray:
     """The symmetric matrix of ixx, ixy, ixz, iyy, iyz, izz."""
-    xx, xy, xz, yy, yz, zz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return InertialDescription(0.0, six).matrix()
 
 
 def rotation(rpy: tuple[float, ...], order: str = "zyx") -> np.ndarray:
@@ -589,69 +588,13 @@ def _solid(shapes: Sequence[DescribedShape], find: Finder) -> Rigid | None:
     """The shapes at a density of 1 kg/m^3; None where one has no volume that could be computed."""
     total = NO_MASS
     for shape in shapes:
-        solid = _one(shape, find)
-        if solid is None:
+        if shape.kind == "mesh":
+            path = find(shape.file)
+            if path is None or path.stat().st_size > LARGEST_MESH_FILE:
+                return None
+            shape = replace(shape, path=path)
+        found = solid_of(shape)
+        if found is None:
             return None
-        total = total + solid.at(shape.pose)
+        total = total + Rigid(*found).at(shape.pose)
     return total
-
-
-def _one(shape: DescribedShape, find: Finder) -> Rigid | None:
-    size = shape.size
-    if shape.kind == "box":
-        x, y, z = size
-        m = x * y * z
-        return _diagonal(m, y * y + z * z, x * x + z * z, x * x + y * y, 12.0)
-    if shape.kind == "sphere":
-        r = size[0]
-        m = 4.0 / 3.0 * math.pi * r**3
-        return _diagonal(m, r * r, r * r, r * r, 2.5)
-    if shape.kind == "cylinder":
-        r, h = size
-        m = math.pi * r * r * h
-        side = (3.0 * r * r + h * h) / 12.0
-        return _diagonal(m, side, side, r * r / 2.0, 1.0)
-    if shape.kind == "capsule":
-        return _capsule(*size)
-    if shape.kind == "mesh":
-        return _mesh(shape, find)
-    return None
-
-
-def _diagonal(m: float, x: float, y: float, z: float, divisor: float) -> Rigid:
-    return Rigid(m, np.zeros(3), np.diag([x, y, z]) * m / divisor)
-
-
-def _capsule(r: float, h: float) -> Rigid:
-    tube, caps = math.pi * r * r * h, 4.0 / 3.0 * math.pi * r**3
-    along = tube * r * r / 2.0 + caps * 0.4 * r * r
-    across = tube * (3.0 * r * r + h * h) / 12.0 + caps * (0.4 * r * r + h * h / 4.0 + 0.375 * h * r)
-    return Rigid(tube + caps, np.zeros(3), np.diag([across, across, along]))
-
-
-def _mesh(shape: DescribedShape, find: Finder) -> Rigid | None:
-    """A closed mesh, as a sum of tetrahedra on the origin."""
-    from robokit.meshes.read_mesh import read_mesh
-
-    path = find(shape.file)
-    if path is None or path.stat().st_size > LARGEST_MESH_FILE:
-        return None
-    volume, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
-    try:
-        for surface in read_mesh(path):
-            corners = (surface.vertices * np.array(shape.size))[surface.faces]
-            six = np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
-            sums = corners.sum(axis=1)
-            volume += float(six.sum()) / 6.0
-            first += (six[:, None] * sums).sum(axis=0) / 24.0
-            second += np.einsum("i,ij,ik->jk", six, sums, sums) / 120.0
-            second += np.einsum("i,inj,ink->jk", six, corners, corners) / 120.0
-    except (ValueError, OSError):
-        return None
-    if volume < 0.0:  # mirrored by a negative scale
-        volume, first, second = -volume, -first, -second
-    if volume <= 0.0:
-        return None
-    com = first / volume
-    about = second - volume * np.outer(com, com)
-    return Rigid(volume, com, float(np.trace(about)) * np.eye(3) - about)

@@ -71,6 +71,13 @@ class Pairing:
     # body of B -> bodies fixed to it that are no link's home: its links are merged in A, or have other names
     beside: dict[str, list[str]] = field(default_factory=dict)
 
+    def links_of(self) -> dict[str, list[str]]:
+        """Body of B -> the links of A that are part of it."""
+        found: dict[str, list[str]] = {}
+        for link, body in self.home.items():
+            found.setdefault(body, []).append(link)
+        return found
+
 
 def rigid_groups(side: Description) -> Tree:
     """The rigid groups of a side."""
@@ -310,9 +317,7 @@ class Aligner:
         self._reframing = False
         places = [body.pose.position for body in self.a.bodies.values()]
         self.size = max(float(np.ptp(np.array(places), axis=0).max()), 0.1)
-        self._heads: dict[str, list[str]] = {}
-        for link, body in pairing.home.items():
-            self._heads.setdefault(body, []).append(link)
+        self._heads = pairing.links_of()
         self._children: dict[str, list[DescribedJoint]] = {}
         for joint in self.a.joints:
             self._children.setdefault(joint.parent, []).append(joint)
@@ -424,7 +429,7 @@ class Aligner:
         theirs = parent.inverse() @ before @ after.inverse() @ child
         found = placement_text(joint, right, theirs, self.tolerance, self.size)
         if found is not None:
-            line = joint.written.origin.line or joint.written.line if joint.written else 0
+            line = joint.written.origin.line or joint.line if joint.written else 0
             cause, text, also = found
             out.findings.append(Finding(cause, "joint", joint.name or joint.child, line, text, also))
 

@@ -476,8 +476,7 @@ def tree_findings(pairing: Pairing) -> Iterator[Finding]:
         ours, theirs = counterpart(pairing, a.parent[g]), nearest_paired_group(pairing, b.parent[h])
         if ours is not None and theirs is not None and ours != theirs:
             text = f"B hangs it on {_group_name(b, theirs)}; A on {joint.parent!r}"
-            line = joint.written.line if joint.written else 0
-            yield Finding("joint-parent", "joint", joint.name, line, text)
+            yield Finding("joint-parent", "joint", joint.name, joint.line, text)
     for name, (body, _) in pairing.direct.items():
         link = a.side.bodies[name]
         if link.static or b.side.bodies[body].static != is_static(b, b.group[body]):
@@ -487,7 +486,7 @@ def tree_findings(pairing: Pairing) -> Iterator[Finding]:
             into = a.into.get(name)
             on = f"{into.parent!r}" if into is not None and not into.moves else _group_name(a, a.group[name])
             text = f"B has it on {_group_name(b, theirs)}; A on {on}"
-            line = into.written.line if into is not None and into.written else link.line
+            line = (into.line if into is not None else 0) or link.line
             yield Finding("link-on-another-body", "link", name, line, text)
 
 

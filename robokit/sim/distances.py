@@ -30,12 +30,11 @@ from robokit.collision.shapes import BOX_FACES, runs_of, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Recent, Spare, frozen
-from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.fields import sizes_told
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown, warn
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, quaternion_offsets
 from robokit.sim.ground import Ground, ground_of, world_of
 from robokit.sim.kernel_rows import KernelRows, on_arrays
 from robokit.stages import stage
@@ -195,14 +194,14 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
 
 def body_names(robot: Robot) -> tuple[str, ...]:
     """Names of bodies 0..N; the first is that of the links that are fixed to the world and can be touched."""
-    fixed = dict.fromkeys(c.link for c in robot_shapes(robot).placed if not c.body)
+    fixed = dict.fromkeys(c.link for c in robot_shapes(robot) if not c.body)
     return (", ".join(fixed) or robot.body_name(0), *robot.tree.name[1:])
 
 
 def _collision_pairs(robot: Robot) -> CollisionPairs:
     with stage(f"finding the pairs of bodies of {robot.name} that can touch"):
         found = tuple((i, j) for i, j in touching_pairs(robot).tolist())
-        placed = robot_shapes(robot).placed
+        placed = robot_shapes(robot)
     shaped = tuple(sorted({c.body for c in placed}))
     near = neighbours(robot, set(shaped), roots(robot)) & set(combinations(shaped, 2))
     excluded = (kept_apart(robot) & set(combinations(shaped, 2))) - near
@@ -567,7 +566,7 @@ class _Scene:
     def __init__(self, robot: Robot, ground: Ground | None) -> None:
         world = world_shapes(world_of(ground), None) if ground else []
         with stage(f"making exact hulls of {robot.name}'s shapes"):
-            own = [] if touches_as_its_inertia(robot) else list(robot_shapes(robot, None).placed)
+            own = [] if touches_as_its_inertia(robot) else list(robot_shapes(robot, None))
         self.robot, self.placed = robot, [*world, *own]
         solids = len(ground.shapes) if ground else 0
         level = len(world) - solids

@@ -10,7 +10,6 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.dataclass_tools import cached_attribute
-from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.differentiate import velocity
 from robokit.dynamics.other_libraries import (
     HostFunction,
@@ -21,7 +20,7 @@ from robokit.dynamics.other_libraries import (
     torch_function,
 )
 from robokit.errors import RobokitError
-from robokit.model.robot import Robot, check_robot
+from robokit.model.robot import Robot, check_robot, quaternion_offsets
 from robokit.sim.distances import CollisionPairs, Pairs, Query, query
 from robokit.sim.ground import Ground
 from robokit.sim.linear_steps import KeptSteps, LinearSteps, StepParameters, kept_steps, shape_of

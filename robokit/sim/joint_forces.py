@@ -596,16 +596,12 @@ class LoopLaw:
 class LoopKick:
     """The loops of an implicit solve.
 
-    ``loops``: at the pose nearest to that of the solve in which they are closed; from the first solve on;
-    ``impulses``: on the successors, by row [N s | N m s]; ``factor``: of the last solve.
+    ``loops``: at the pose nearest to that of the solve in which they are closed; from the first solve on.
     """
-
-    factor: Factor
 
     def __init__(self, law: LoopLaw, tree: Tree, q: Rows, X: Sequence[Any]) -> None:
         self.law, self.tree, self.q, self.X = law, tree, q, X
         self.loops: list[ClosedLoop] = []
-        self.impulses: list[Scalar] = [0.0] * sum(model.rows for model in law.models)
 
     def solve(
         self, sweep: ImplicitSweep, T: Sequence[Force], tau: Rows, v: Rows
@@ -616,14 +612,12 @@ class LoopKick:
         velocities before, by joint.
         """
         y, _ = sweep.solve(T, tau)
-        self.factor = sweep.factor or SparseFactor(self.tree, sweep.H or ())
+        factor = sweep.factor or SparseFactor(self.tree, sweep.H or ())
         if not self.loops:
-            drifted = self.law.system(self.tree, self.factor, self.X)
+            drifted = self.law.system(self.tree, factor, self.X)
             _, self.loops = closest(drifted, self.tree, self.law.models, self.q)
-        system = LoopSystem(self.factor, self.loops, self.law.proximal)
-        impulses = system.forces([-a for a in system.rates(add(v, y))])
-        y = add(y, system.motion(impulses))
-        self.impulses = impulses
+        system = LoopSystem(factor, self.loops, self.law.proximal)
+        y = add(y, system.motion(system.forces([-a for a in system.rates(add(v, y))])))
         return y, body_velocities(self.tree, self.X, y)
 
 

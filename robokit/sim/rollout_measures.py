@@ -414,7 +414,8 @@ class Readings:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The largest of several, (n, B) each, the first of equals: (B,) itself, its name and its time."""
         if not len(names):
-            return self.sound(0.0), self.nobody(), np.full(self.rows, np.nan)
+            none = np.where(np.isnan(self.entries[:, 0]), np.nan, 0.0)  # in the rows that did not fail
+            return none, self.nobody(), np.full(self.rows, np.nan)
         which = first_largest(squares, -1.0)
         square, step = (x[which, np.arange(self.rows)] for x in (squares, steps))
         return square, self.names(np.where(step >= 0.0, which, -1.0), names), self.times(step)
@@ -448,10 +449,6 @@ class Readings:
         mass = np.broadcast_to(robot.total_mass, self.rows)
         missing[:, 3:] -= self.steps * self.dt * mass[:, None] * robot.gravity
         return np.asarray(missing)
-
-    def sound(self, value: float) -> np.ndarray:
-        """A value in all rows that did not fail, (B,)."""
-        return np.where(np.isnan(self.entries[:, 0]), np.nan, value)
 
     def nobody(self) -> np.ndarray:
         """No names, (B,)."""

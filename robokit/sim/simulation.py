@@ -405,7 +405,7 @@ class Simulation:
 
     __slots__ = (
         "__weakref__", "_about", "_batch", "_broken", "_call", "_control", "_driven", "_dt", "_forced",
-        "_inputs", "_law", "_law_every", "_lock", "_many", "_motions", "_names", "_needed", "_noted",
+        "_law", "_law_every", "_lock", "_many", "_motions", "_names", "_needed", "_noted",
         "_place", "_program", "_quick", "_recording", "_robot", "_run", "_setup", "_start", "_state",
         "_targets", "_turn", "_until",
     )  # fmt: skip
@@ -487,7 +487,7 @@ class Simulation:
         inputs = setup.inputs(batch or 1, floats(setup.robot.tree), int(MOST_STEPS))
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
-        self._inputs, self._driven = inputs, inputs.driven
+        self._driven = inputs.driven
         program = setup.program.with_given(inputs.layout, inputs.numbers)
         self._program = replace(program, felt=True)
         self._names = tuple(joint.name for joint in self._driven.joints)

@@ -26,13 +26,13 @@ from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dataclass_tools import Spare, frozen
-from robokit.dynamics.build import angle_bounds, quaternion_offsets
+from robokit.dynamics.build import angle_bounds
 from robokit.dynamics.equations_of_motion import crba
 from robokit.dynamics.singular import refuse, singular
 from robokit.errors import InvalidValue, ShapeError, WrongType, warn
 from robokit.model.constraints import loop_models
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot, check_robot, of_joint
+from robokit.model.robot import Robot, check_robot, of_joint, quaternion_offsets
 from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.motion import state_poses
@@ -40,6 +40,7 @@ from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import SPIN, contact_scale, fastest_spin, ground_stiffness, scene_of
 from robokit.spatial import Vector3
 from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.rotation import quat_multiply
 from robokit.spatial.scalars import added, sine_and_cosine
 
 # ==== loop closure ================================================================================
@@ -379,7 +380,7 @@ ROUNDS = 10_000  # of lowering, at most
 
 def touching_shapes(robot: Robot, ground: Ground) -> list[PlacedCore]:
     """Shapes of a robot that can touch a ground: those of bodies that move."""
-    return [c for c in robot_shapes(robot, ground.shape_error).placed if c.body]
+    return [c for c in robot_shapes(robot, ground.shape_error) if c.body]
 
 
 def ground_gaps(robot: Robot, q: np.ndarray, ground: Ground) -> np.ndarray:
@@ -944,14 +945,7 @@ def standing_configuration(
     # In the neutral configuration no pairs overlap.
     if own and not np.array_equal(q, robot.neutral()):
         q = moved_apart(robot, body_contacts(robot, self_collision, True).runs, q)
-    w, x, y, z = turn.tolist()
-    a, b, c, d = q[:4]
-    q[:4] = (
-        w * a - x * b - y * c - z * d,
-        w * b + x * a + y * d - z * c,
-        w * c - x * d + y * a + z * b,
-        w * d + x * c - y * b + z * a,
-    )
+    q[:4] = quat_multiply(turn.tolist(), q[:4].tolist())
     q[:4] /= np.linalg.norm(q[:4])
     q[6] = standing_height(robot, q, height, ground_height, ground)
     return q

@@ -207,7 +207,7 @@ class Program:
         """Links that can touch the ground, in the order of the measures."""
         if self.ground is None:
             return ()
-        placed = robot_shapes(self.robot, self.ground.shape_error).placed
+        placed = robot_shapes(self.robot, self.ground.shape_error)
         return tuple(dict.fromkeys(c.link for c in placed if c.body))
 
     @property

@@ -51,7 +51,7 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import sizes_told
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, quaternion_offsets
 from robokit.sim import motion
 from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.integrators import kept_energy
@@ -136,10 +136,10 @@ def coordinate_weights(robot: Robot) -> np.ndarray:
     one = robot if robot.samples is None else robot.sample(0)
     for joint in robot.joints:
         first, kind = joint.q_slice.start, robot.tree.joint[joint.body].kind
-        if kind.quaternion is not None:
-            weights[first + kind.quaternion : first + kind.quaternion + 4] = 2.0
         for k in lengths.get(kind.name, ()):
             weights[first + k] = 1.0 / (size_of(one) or 1.0)
+    for k in quaternion_offsets(robot):
+        weights[k : k + 4] = 2.0
     return weights
 
 

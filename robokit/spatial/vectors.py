@@ -144,6 +144,16 @@ class Symmetric3:
         """Upper triangle of a matrix that is known to be symmetric."""
         return Symmetric3(m[0, 0], m[1, 1], m[2, 2], m[0, 1], m[0, 2], m[1, 2])
 
+    @staticmethod
+    def of_products(P: Matrix3, Q: Matrix3, R: Matrix3, S: Matrix3) -> Symmetric3:
+        """Upper triangle of P Q^T + R S^T, where that is known to be symmetric."""
+        first, second = (
+            [a * d + b * e + c * f for k, (a, b, c) in enumerate(left.rows) for d, e, f in right.rows[k:]]
+            for left, right in ((P, Q), (R, S))
+        )
+        xx, xy, xz, yy, yz, zz = (x + y for x, y in zip(first, second, strict=True))
+        return Symmetric3(xx, yy, zz, xy, xz, yz)
+
     def full(self) -> Matrix3:
         """All nine entries."""
         return Matrix3(
@@ -265,6 +275,11 @@ class _Vector6:
         return type(self)(self.ang * s, self.lin * s)
 
     __rmul__ = __mul__
+
+    def without(self, axes: tuple[int, ...]) -> Self:
+        """The vector with these entries exactly 0."""
+        a, b, c, d, e, f = (0.0 if k in axes else x for k, x in enumerate(self))
+        return type(self)(Vector3(a, b, c), Vector3(d, e, f))
 
 
 class Motion(_Vector6):
@@ -488,8 +503,7 @@ class ArticulatedInertia:
         B = X.E.T @ self.B @ X.E
         rx = Matrix3.skew(X.r)
         B2 = B + rx @ M.full()
-        A2 = A + Symmetric3.upper(rx @ B.T - B2 @ rx)
-        return ArticulatedInertia(A2, B2, M)
+        return ArticulatedInertia(A + Symmetric3.of_products(rx, B, B2, rx), B2, M)
 
 
 # ---- the Coriolis matrix of a moving body --------------------------------------------------------

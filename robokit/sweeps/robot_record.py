@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_number
-from robokit.collision.scene import RobotShapes, robot_shapes
+from robokit.collision.scene import robot_shapes
 from robokit.collision.shapes import Core, PlacedCore, Polytope
 from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
@@ -59,7 +59,7 @@ class RobotRecord:
     # arrays by name: joints (N, 16), links (L, 12), parameters (N + 1, 10), starts_q (S, nq), starts_v (S,
     # nv)
     numbers: dict[str, np.ndarray]
-    shapes: RobotShapes | None  # what of it can touch; None where nothing can
+    shapes: tuple[PlacedCore, ...] | None  # what of it can touch; None where nothing can
     # inertial parameters (10,) that a link adds to those of its body, for links that have a parameter of
     # their own
     shares: dict[str, np.ndarray]
@@ -166,7 +166,7 @@ class RobotRecord:
         found = {
             **self.about,
             "numbers": to_json(self.numbers),
-            "shapes": None if self.shapes is None else [*map(_placed_core_to_json, self.shapes.placed)],
+            "shapes": None if self.shapes is None else [*map(_placed_core_to_json, self.shapes)],
             "shares": to_json(self.shares),
             "meshes": self.meshes,
             "pairs": to_json(self.pairs),
@@ -318,15 +318,15 @@ layout(Placement, _placement_to_json, _placement_from_json)
 layout(RobotRecord, RobotRecord.to_json, RobotRecord.from_json)
 
 
-def shapes_from_json(content: Any, n: int) -> RobotShapes:
+def shapes_from_json(content: Any, n: int) -> tuple[PlacedCore, ...]:
     """The shapes of a robot of n moving bodies."""
     placed = tuple(map(_placed_core_from_json, from_json(list[dict[str, Any]], content, "shapes")))
     if not all(0 <= c.body <= n for c in placed):
         raise ValueError("the shapes are not those of the robot")
-    return RobotShapes(placed)
+    return placed
 
 
-def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
+def keep_shapes(robot: Robot, shapes: tuple[PlacedCore, ...] | None, error: float) -> None:
     """Let a robot have these shapes, of hulls thinned to this error [m], instead of computing them."""
     if shapes is not None:
         robot.derived.get(("shapes that touch", error), lambda: shapes)

@@ -12,7 +12,7 @@ import numpy as np
 from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import frozen
 from robokit.errors import listed
-from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, square_gyrations, volume
 from robokit.model.inertial_parameters import LARGEST_JUDGED, EquivalentBox, equivalent_box
 from robokit.model.parts import free_name
 from robokit.urdf.description import (
@@ -461,10 +461,12 @@ def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | No
             R, p = compose(pose, shape.origin)
             middle, half = R @ (0.5 * (local[0] + local[1])) + p, _half(shape.geometry, R, local)
             low, high = np.minimum(low, middle - half), np.maximum(high, middle + half)
-            volume = _shape_volume(shape.geometry, local)
-            sums[kind] += volume
-            if not isinstance(shape.geometry, Mesh):
-                largest = max(largest, volume)
+            if isinstance(shape.geometry, Mesh):  # that of the box round it
+                room = float(np.prod(local[1] - local[0]))
+            else:
+                room = abs(volume(shape.geometry))
+                largest = max(largest, room)
+            sums[kind] += room
             if len(outlines) < 2:
                 outlines[shape.geometry, shape.origin[:3]] = _outline(shape.geometry, R)
     if not np.any(high > low) or not np.all(np.abs(np.append(low, high)) < LARGEST_LENGTH):
@@ -571,17 +573,6 @@ def _half(geometry: Geometry, R: np.ndarray, local: tuple[np.ndarray, np.ndarray
         across = np.sqrt(np.maximum(0.0, 1.0 - R[:, 2] ** 2))
         return np.abs(R[:, 2]) * 0.5 * abs(geometry.length) + across * abs(geometry.radius)
     return np.abs(R) @ (0.5 * (local[1] - local[0]))
-
-
-def _shape_volume(geometry: Geometry, local: tuple[np.ndarray, np.ndarray]) -> float:
-    """Volume of a shape [m^3]; of a mesh that of the box round it."""
-    if isinstance(geometry, (Box, Mesh)):
-        return float(np.prod(local[1] - local[0]))
-    radius = abs(geometry.radius)
-    ball = 4.0 / 3.0 * math.pi * radius**3
-    if isinstance(geometry, Sphere):
-        return ball
-    return math.pi * radius**2 * abs(geometry.length) + (ball if isinstance(geometry, Capsule) else 0.0)
 
 
 # ---- masses and inertias beside shapes -----------------------------------------------------------
@@ -744,7 +735,7 @@ def _turned_solid(
     R = origin.rotation()
     I = R.T @ inertial.matrix() @ R
     with np.errstate(all="ignore"):  # of shapes without a size, or whose powers vanish
-        given, full = np.diag(I), inertial.mass * np.asarray(_square_gyrations(geometry))
+        given, full = np.diag(I), inertial.mass * square_gyrations(geometry)
     if not full.min() > 0:
         return None
     if np.abs(I - np.diag(given)).max() > ROUNDING_TOLERANCE * full.max() or _near(given, full):
@@ -766,25 +757,6 @@ _TURN_HINT = "exchange the moments of the two axes, or turn <inertial><origin rp
 
 def _near(given: np.ndarray, expected: np.ndarray) -> bool:
     return bool(np.all(np.abs(given - expected) <= ROUNDING_TOLERANCE * expected))
-
-
-def _square_gyrations(geometry: Geometry) -> np.ndarray:
-    """Moments of inertia per mass of an evenly filled shape about its axes, (3,) [m^2]."""
-    if isinstance(geometry, Box):
-        squares = np.array(geometry.size) ** 2
-        return (squares.sum() - squares) / 12.0
-    assert not isinstance(geometry, Mesh)
-    r = geometry.radius
-    if isinstance(geometry, Sphere):
-        return np.full(3, 0.4 * r * r)
-    L = geometry.length
-    if not isinstance(geometry, Capsule):
-        return np.array([(3.0 * r * r + L * L) / 12.0] * 2 + [0.5 * r * r])
-    # A cylinder and two half balls, whose centres of mass lie 3/8 r beyond its ends.
-    tube, ball = math.pi * r * r * L, 4.0 / 3.0 * math.pi * r**3
-    across = tube * (3.0 * r * r + L * L) / 12.0 + ball * (0.4 * r * r + 0.375 * r * L + 0.25 * L * L)
-    along = tube * 0.5 * r * r + ball * 0.4 * r * r
-    return np.array([across, across, along]) / (tube + ball)
 
 
 def _confirm_with_body(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -207,15 +207,7 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
     name = _name(element, reader, "joint")
     where, line = f"joint {name!r}", reader.line(element)
     reader.attributes(element, where, ("name", "type"))
-    kind = reader.text(element, "type", where)
-    accepted = "accepted: " + ", ".join(types)
-    if kind is None:
-        reader.report.add("joint-type-missing", where, line, "has no type", accepted)
-    elif kind not in types and not reader.report.has("xacro-unexpanded"):
-        plain = kind.strip().lower()
-        hint = f"did you mean {plain!r}? {accepted}" if plain in types else accepted
-        reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", hint)
-
+    kind = _type(element, reader, where, types)
     parts = reader.parts(element, where, _JOINT)
     parent, parent_line = _end(parts.get("parent"), reader, where, line, "parent")
     child, child_line = _end(parts.get("child"), reader, where, line, "child")
@@ -234,6 +226,19 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
     lines = line, parent_line, child_line, axis_line
     more = limit, dynamics, safety, calibration, mimic
     return JointDescription(name, kind or "", parent, child, origin, axis, *more, *lines)
+
+
+def _type(element: etree._Element, reader: Reader, where: str, types: Collection[str]) -> str | None:
+    """The type of a joint as written; one that is not among the types is reported."""
+    kind, line = reader.text(element, "type", where), reader.line(element)
+    accepted = "accepted: " + ", ".join(types)
+    if kind is None:
+        reader.report.add("joint-type-missing", where, line, "has no type", accepted)
+    elif kind not in types and not reader.report.has("xacro-unexpanded"):
+        plain = kind.strip().lower()
+        hint = f"did you mean {plain!r}? {accepted}" if plain in types else accepted
+        reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", hint)
+    return kind
 
 
 def _end(
@@ -443,18 +448,11 @@ _LOOP_PARTS = frozenset((*_END_OF, "axis", "axis2"))
 def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     """One ``<loop_joint>``; problems go to the reader's report."""
     line = reader.line(element)
-    name = reader.text(element, "name", "loop_joint")
+    name = _name(element, reader, "loop_joint")
     where = f"loop joint {name!r}"
-    if name is None or not name.strip():
-        reader.report.add("name-missing", "loop_joint", line, "has no name", 'add name="..."')
-    kind = reader.text(element, "type", where)
+    kind = _type(element, reader, where, LOOP_TABLE)
     own = {"distance": ("length",), "helical": ("pitch",)}.get(kind or "", ())
     reader.attributes(element, where, ("name", "type", *own))
-    accepted = "accepted: " + ", ".join(LOOP_TABLE)
-    if kind is None:
-        reader.report.add("joint-type-missing", where, line, "has no type", accepted)
-    elif kind not in LOOP_TABLE:
-        reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", accepted)
     # The two ends, whatever they are called, and the axis.
     children = list(reader.children(element, where, _LOOP_PARTS))
     tags = [tag for tag, _ in children]
@@ -487,7 +485,7 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     pitch = reader.number(element, "pitch", where, 0.0, 0.0) if kind == "helical" else 0.0
     (predecessor, p_origin), (successor, s_origin) = ends
     found_ends = predecessor, successor, p_origin, s_origin
-    return LoopDescription(name or "", kind or "", *found_ends, axis, line, axis2, length, pitch or 0.0)
+    return LoopDescription(name, kind or "", *found_ends, axis, line, axis2, length, pitch or 0.0)
 
 
 def _loop_end(

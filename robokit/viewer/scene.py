@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from robokit import disk_cache
+from robokit.collision.shapes import outward_triangles
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError, warn
@@ -73,7 +74,6 @@ class Node:
         placement: the node's frame in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
         role: "visual" for the robot, "ground" for the ground; the others are overlays.
-        stand_in: True if an overlay represents the robot because the robot has no visuals.
         picture: the texture, a path or the content of a file; or None.
     """
 
@@ -83,7 +83,6 @@ class Node:
     placement: Placement
     rgba: RGBA
     role: Role
-    stand_in: bool = False
     picture: Picture | None = None
 
 
@@ -530,7 +529,7 @@ def _stand_ins(nodes: list[Node]) -> list[Node]:
         else {"inertia": BARE_COLOUR, "axis": AXIS_COLOUR}
     )
     return [
-        Node(node.link, node.body, node.geometry, node.placement, shown[node.role], "visual", stand_in=True)
+        Node(node.link, node.body, node.geometry, node.placement, shown[node.role], "visual")
         for node in nodes
         if node.role in shown
     ]
@@ -571,9 +570,4 @@ def hull_triangles(points: np.ndarray) -> Triangles:
     """The triangles of a convex hull, wound outward."""
     from scipy.spatial import ConvexHull
 
-    hull = ConvexHull(points)
-    faces = hull.simplices.copy()
-    a, b, c = (points[faces[:, k]] for k in range(3))
-    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
-    faces[inward] = faces[inward][:, ::-1]
-    return Triangles(points, faces)
+    return Triangles(points, outward_triangles(ConvexHull(points)))

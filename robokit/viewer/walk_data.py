@@ -826,9 +826,9 @@ CAPTIONS = {
     "u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]": (
         "The joint force left for acceleration: tau minus the component of the bias force."
     ),
-    "Ia = without_joint(IA[i], U[i], D[i])": "The parent does not feel inertia along the free directions.",
-    "if not rotors:": "Without rotors, nothing is left along S:",
-    "Ia = Ia.without(S.axes)": "these entries are exactly 0.",
+    "Ia = without_joint(IA[i], U[i], D[i], () if rotors else S.axes)": (
+        "The parent does not feel inertia along the free directions; without rotors, nothing is left along S."
+    ),
     "pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))": "The bias force that the parent feels.",
     "IA[p] = IA[p] + X[i].T @ Ia @ X[i]": "The parent's articulated inertia gains it, in own coordinates.",
     "pA[p] = pA[p] + X[i].T @ pa": "And so does its bias force.",

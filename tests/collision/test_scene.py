@@ -233,7 +233,7 @@ def test_pairs_are_those_of_today_and_more() -> None:
     left_out = set(old.left_out["neighbours"]) | set(old.left_out["touching in the neutral pose"])
     assert set(old.bodies) <= new | left_out
     assert not new & set(old.left_out["neighbours"])
-    assert len(robot_shapes(robot).placed) >= robot.nbodies
+    assert len(robot_shapes(robot)) >= robot.nbodies
 
 
 def test_hull_of_a_mesh_covers_its_points() -> None:
@@ -350,5 +350,5 @@ def test_what_touches_in_the_neutral_pose_is_judged_by_whole_hulls(gap: float) -
         builder.joint(name, "prismatic", "base", name, axis=(0, 0, 1))
     robot = builder.build()
     bodies = sorted(robot.link(name).body for name in ("left", "right"))
-    assert min(c.core.hull.error for c in robot_shapes(robot).placed) > abs(gap)
+    assert min(c.core.hull.error for c in robot_shapes(robot)) > abs(gap)
     assert (bodies in touching_pairs(robot).tolist()) == (gap > 0.0)

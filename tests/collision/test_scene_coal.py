@@ -64,7 +64,7 @@ def poses(robot: rk.Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_overlaps_are_those_of_full_hulls(name: str) -> None:
     robot = rk.load_urdf(rk.find_robot(name))
     each, rng = geometries(robot), np.random.default_rng(0)
-    assert len(each) == len(robot_shapes(robot).placed)
+    assert len(each) == len(robot_shapes(robot))
     given = scene(robot, bodies=None)
     overlaps, memory = 0, None
     for _ in range(6):

@@ -165,7 +165,7 @@ class Module:
 class Function:
     """A kernel."""
 
-    registers, local, largest_block = 255, 0, 1024
+    registers, local = 255, 0
 
     def __init__(self, module: Module, name: str) -> None:
         self.module, find = module, module._engine.get_function_address

@@ -7,13 +7,14 @@ import pytest
 from strategies import OF_EVERY_ROBOT, has_large_code
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_function, kernel, outputs, quaternion_offsets, sizes
+from robokit.dynamics.build import example_key, flat_function, kernel, outputs, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel, maker
 from robokit.engine.kernel import ONE_STATE
 from robokit.engine.passes import similarity
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
+from robokit.model.robot import quaternion_offsets
 
 pytestmark = pytest.mark.slow
 

@@ -207,3 +207,14 @@ def test_states_that_change_places_in_every_pass(dtype, rows):
         plain = [np.array([np.broadcast_to(value, rows) for value in row], dtype) for row in found]
     for state, expected in zip((x, y), plain, strict=True):
         assert np.allclose(state[0].T, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+def test_tables_have_their_numbers(dtype):
+    numbers = [0, 1, -2, 127, 2**31 - 1] if dtype == "int32" else [0.0, -0.0, 0.1, -1e300, np.inf, np.pi]
+    text = ir.table("numbers", numbers, dtype) + "@there = constant ptr @numbers\n"
+    code = llvm.Loaded(llvm.assemble(ir.module([text], {1})))
+    place = ctypes.c_void_p.from_address(code.address("there")).value
+    with np.errstate(over="ignore"):
+        want = np.array(numbers, dtype)
+    assert ctypes.string_at(place, want.nbytes) == want.tobytes() and place % want.itemsize == 0

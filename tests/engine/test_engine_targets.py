@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from robokit import disk_cache
-from robokit.dynamics.build import flat_function, outputs, quaternion_offsets, sizes
+from robokit.dynamics.build import flat_function, outputs, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
 from robokit.engine.backend import llvm
@@ -27,6 +27,7 @@ from robokit.engine.passes import similarity
 from robokit.engine.signature import ArrayOf
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
+from robokit.model.robot import quaternion_offsets
 from robokit.spatial.control_flow import call, whole
 
 # triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not

@@ -119,6 +119,12 @@ def test_without_clears_rows_and_columns_exactly(axes):
     assert_allclose(dense(I.without(axes)), np.where(np.outer(kept, kept), M, 0.0), rtol=1e-15, atol=0)
 
 
+def test_upper_triangle_of_products():
+    P, Q, R, S = np.random.default_rng(5).standard_normal((4, 3, 3))
+    found = Symmetric3.of_products(*(Matrix3(x.tolist()) for x in (P, Q, R, S)))
+    assert_allclose(np.triu(array(found.full())), np.triu(P @ Q.T + R @ S.T), rtol=1e-14, atol=1e-14)
+
+
 def test_articulated_inertia_of_one_joint_resists_nothing_along_it():
     # I^a = I - U D^-1 U^T, U = I S: I^a S = 0 (RBDA section 7.1)
     rng = np.random.default_rng(4)

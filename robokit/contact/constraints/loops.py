@@ -81,13 +81,6 @@ def add_half(x: Any, k: Any, half: int, E: list[Motion], R: Scalar, aim: Vector3
     return add_constraint(x, LINE, 2 * k + half, bodies, E, (R, R), aim, x.loop_mobility[k, half])
 
 
-def gap(x: Any, k: Any) -> Scalar:
-    """The distance by which loop k is open [m]."""
-    R, r, axes = _between(x, k)
-    a, b, c = _positions(x, k, R, r, axes)[1]
-    return sqrt(a * a + b * b + c * c)
-
-
 # ---- rows ------------------------------------------------------------------------------------------------
 
 

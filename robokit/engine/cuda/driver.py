@@ -44,7 +44,7 @@ KEPT = 64  # one part in so many of a card's memory stays with this process, tho
 
 _RELEASE_THRESHOLD = 4
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
-_LOCAL_BYTES, _REGISTERS, _LARGEST_BLOCK, _SHARED_BYTES, _SHARED_PERCENT = 3, 4, 0, 8, 9
+_LOCAL_BYTES, _REGISTERS, _SHARED_BYTES, _SHARED_PERCENT = 3, 4, 8, 9
 
 _cards: dict[int, Card] = {}
 _lock = threading.RLock()
@@ -387,7 +387,7 @@ class Function:
     """A kernel in code on a card.
 
     ``module``: the code; ``registers``: that a thread has; ``local``: bytes of memory that a thread has for
-    itself; ``largest_block``: threads of a block at most.
+    itself.
     """
 
     def __init__(self, module: Module, name: str) -> None:
@@ -395,7 +395,6 @@ class Function:
         card = module.card
         card.call("cuModuleGetFunction", ctypes.byref(self.handle), module._handle, name.encode())
         self.registers, self.local = self._attribute(_REGISTERS), self._attribute(_LOCAL_BYTES)
-        self.largest_block = self._attribute(_LARGEST_BLOCK)
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()

@@ -7,6 +7,8 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dataclass_tools import frozen
 from robokit.engine.trace.ops import INTRINSICS, OPERATIONS
@@ -75,6 +77,14 @@ def number(value: float, real: Real = FLOAT64) -> str:
     A single-precision number too is written with the bits of the double of the same value.
     """
     return "0x" + struct.pack(">d", rounded(value, real)).hex().upper()
+
+
+def table(name: str, numbers: Sequence[float], dtype: str = "int32") -> str:
+    """A constant array; its bytes are a string, which LLVM reads some times as fast as numbers."""
+    with np.errstate(over="ignore"):  # infinity where one is too large
+        content = np.array(numbers, dtype)
+    escaped = "\\" + content.tobytes().hex("\\")
+    return f'@{name} = internal constant [{content.nbytes} x i8] c"{escaped}", align {content.itemsize}\n'
 
 
 def rounded(value: float, real: Real) -> float:

@@ -31,7 +31,7 @@ from robokit.engine.emit.ir import (
     Lines,
     Real,
     constant,
-    number,
+    table,
     vector,
 )
 from robokit.engine.passes.schedule import Plan
@@ -254,10 +254,9 @@ class RowReader(Tile):
         if all(scale == 1.0 for scale in scales):
             return values
         out, t = self.out, self.t
-        words = ", ".join(f"{self.kind} {number(scale, self.real)}" for scale in scales)
-        name = f"@{self.prefix}scales{k}"
-        self.tables.append(f"{name} = internal constant [{size} x {self.kind}] [{words}]\n")
-        factors = out(f"load {t}, ptr {out.pointer(name, j)}, align {self.real.bytes}")
+        name = f"{self.prefix}scales{k}"
+        self.tables.append(table(name, scales, self.real.dtype))
+        factors = out(f"load {t}, ptr {out.pointer(f'@{name}', j)}, align {self.real.bytes}")
         return [out(f"fmul {t} {value}, {factors}") for value in values]
 
 
@@ -366,8 +365,7 @@ class BlockLoop:
         """First column of a round's block, and where its columns are, from a table."""
         out, w = self.out, self.w
         words = [x for start in starts for x in (start, *(s * self.align for s in slots[start : start + w]))]
-        content = ", ".join(f"i32 {x}" for x in words)
-        self.tables.append(f"@{self.name}table = internal constant [{len(words)} x i32] [{content}]\n")
+        self.tables.append(table(f"{self.name}table", words))
         line = out.pointer(f"@{self.name}table", out(f"mul i64 %{self.name}i, {w + 1}"), "i32")
         found = []
         for k in range(w + 1):
@@ -646,8 +644,7 @@ class PassWriter(RowReader):
         """Move them one after the other, in a loop over a table of places."""
         if not moves:
             return
-        words = [f"i32 {slot * self.align}" for move in moves for slot in move]
-        self.tables.append(f"@moves = internal constant [{len(words)} x i32] [{', '.join(words)}]\n")
+        self.tables.append(table("moves", [slot * self.align for move in moves for slot in move]))
         out = self.out
         i, carried = self._loop("move", len(moves), self._constant(0.0))
         row = out.pointer("@moves", out(f"mul i64 {i}, 2"), "i32")
@@ -732,8 +729,7 @@ class LinkedWriter(RowReader):
         """Write an output: a loop over the places of its numbers."""
         out, t = self.out, self.t
         slots = self._slots(row)
-        words = ", ".join(f"i32 {slot * self.align}" for slot in slots)
-        self.tables.append(f"@linked{k} = internal constant [{len(slots)} x i32] [{words}]\n")
+        self.tables.append(table(f"linked{k}", [slot * self.align for slot in slots]))
         to = out.argument(self.program.first_output + k)
         i, carried = self._loop(f"out{k}", len(slots), self._constant(0.0))
         value = self._load(0, self._place(f"@linked{k}", i))

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT64, Real, constant, instructions, multiply_add, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import Fixed, MachineCode
@@ -682,9 +683,8 @@ class StepWriter(ChunkWriter):
             values += constants
         names = ", ".join(f"ptr @step{k}" for k in range(len(self.plan.bodies)))
         texts.append(f"@kinds = internal constant [{len(self.plan.bodies)} x ptr] [{names}]\n")
-        texts.append(_table("steptable", "i32", map(str, table)))
-        texts.append(_table("places", "i32", map(str, places)))
-        texts.append(_table("values", self.real.kind, [literal(x, self.real) for x in values or [0.0]]))
+        texts += [ir.table("steptable", table), ir.table("places", places)]
+        texts.append(ir.table("values", values or [0.0], self.real.dtype))
         texts.append(_STEPS.format(real=self.real.kind))
         return texts
 
@@ -725,11 +725,6 @@ class StepWriter(ChunkWriter):
             zeros = vector(lanes, "i32")
             add(f"%v{number} = shufflevector {self.t} %i{number}, {self.t} poison, {zeros} zeroinitializer")
         return f"%v{number}"
-
-
-def _table(name: str, kind: str, words: Iterable[str]) -> str:
-    content = [f"{kind} {word}" for word in words]
-    return f"@{name} = internal constant [{len(content)} x {kind}] [{', '.join(content)}]\n"
 
 
 _STEPS = """

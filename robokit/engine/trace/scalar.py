@@ -175,9 +175,10 @@ class Scalar(Number):
             if other.graph is not graph:
                 raise TypeError(KEPT)
             return _sum(graph, self.ref, other.ref)
-        if other.__class__ in DEFERS:
-            return NotImplemented
-        other = float(other)
+        if other.__class__ is not float:
+            if other.__class__ in DEFERS:
+                return NotImplemented
+            other = float(other)
         return self if other == 0.0 else _sum(graph, self.ref, graph.constant(other))
 
     __radd__ = __add__
@@ -188,9 +189,10 @@ class Scalar(Number):
             if other.graph is not graph:
                 raise TypeError(KEPT)
             return _sum(graph, self.ref, -other.ref)
-        if other.__class__ in DEFERS:
-            return NotImplemented
-        other = float(other)
+        if other.__class__ is not float:
+            if other.__class__ in DEFERS:
+                return NotImplemented
+            other = float(other)
         return self if other == 0.0 else _sum(graph, self.ref, graph.constant(-other))
 
     def __rsub__(self, other: Any) -> Any:
@@ -202,10 +204,11 @@ class Scalar(Number):
             if other.graph is not graph:
                 raise TypeError(KEPT)
             b = other.ref
-        elif other.__class__ in DEFERS:  # the array does it, entry by entry
-            return NotImplemented
         else:
-            other = float(other)
+            if other.__class__ is not float:
+                if other.__class__ in DEFERS:  # the array does it, entry by entry
+                    return NotImplemented
+                other = float(other)
             if other == 0.0:
                 return 0.0
             if other == 1.0:
