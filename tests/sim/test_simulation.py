@@ -437,7 +437,7 @@ def test_nothing_of_it_can_be_assigned_to_without_effect():
 
 
 def test_energy_that_grows_stops_it_as_it_stops_simulate():
-    options = {"integrator": "contact", "dt": 0.2}
+    options = {"integrator": "contact", "dt": 0.25}  # at 0.2, some starts 1e-9 rad apart do not grow
     with pytest.raises(rk.SimulationError, match="energy has grown") as run:
         rk.simulate(m.double_pendulum(), [1.0, 0.0], duration=20.0, **options)
     sim = rk.Simulation(m.double_pendulum(), [1.0, 0.0], **options)
