@@ -176,9 +176,7 @@ class Maker:
             written = shared.written if shared else len(program.order)
             if written > CODE_BUDGET:
                 raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
-            if shared is not None:
-                program, self._program = shared.of_written(program), None
-            elif not self._signature.reproducible:
+            if shared is None and not self._signature.reproducible:
                 program = fused(signs_early(program))
             self._plans[columns] = self._plans[1] = program, shared
         return self._described(*self._plans[columns])

@@ -9,7 +9,6 @@ import pytest
 
 import robokit as rk
 from robokit.dynamics import long_robots
-from robokit.dynamics.build import kernel
 from robokit.engine.kernel import ONE_STATE
 from robokit.model import Mimic, ModelBuilder, Placement, couple
 
@@ -210,20 +209,3 @@ def test_forces_from_outside_do_not_stay_for_the_next_call():
     assert not np.allclose(free[0], held[0])
     for x, y in zip(free, rk.rnea_derivatives(robot, q, v, a), strict=True):
         assert np.array_equal(x, y)
-
-
-def test_only_what_becomes_code_is_kept_of_a_long_robots_recording():
-    """All of it, for code of batches later, is a hundred megabytes for a thousand joints."""
-    builder = ModelBuilder("equal").link("l0", 1.0, (0.0, 0.0, 0.0), np.eye(3) * 0.1)
-    for k in range(100):
-        builder.link(f"l{k + 1}", 1.0, (0.1, 0.02, -0.3), np.diag((0.2, 0.3, 0.2)))
-        place = Placement(np.eye(3), (0.0, 0.01, -0.5))
-        builder.joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", place, axis=AXES[k % 2])
-    robot = builder.build()
-    maker = kernel(robot, "aba")._maker
-    program = maker.planned().program
-    kept = [node for node in program.nodes if node is not program.nodes[0]]
-    assert len(program.nodes) > 20_000 and len(kept) < 0.3 * len(program.nodes)
-    q, v, tau = state_of(robot, 5)
-    close(rk.aba(robot, q, v, tau)[3], rk.aba(robot, q[3], v[3], tau[3]), 1e-12)
-    close(rk.rnea(robot, q[3], v[3], rk.aba(robot, q[3], v[3], tau[3])), tau[3], 1e-9)

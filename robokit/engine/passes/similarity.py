@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from operator import itemgetter
 
@@ -227,14 +227,6 @@ class Rerolled(Plan):
     def written(self) -> int:
         """Nodes that become code."""
         return sum(map(len, self.chunks)) + sum(len(kind.nodes) for kind in self.bodies)
-
-    def of_written(self, program: Program) -> Program:
-        """The program with those nodes alone that code is written from: a hundredth, and all that is kept."""
-        order = [n for nodes in (*self.chunks, *(kind.nodes for kind in self.bodies)) for n in nodes]
-        nodes = program.nodes[:1] * len(program.nodes)
-        for n in {*order, *program.operands(order)}:
-            nodes[n] = program.nodes[n]
-        return replace(program, nodes=nodes, order=order)
 
 
 def rerolled(program: Program, size: int) -> Rerolled | None:
