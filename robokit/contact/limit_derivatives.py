@@ -175,9 +175,9 @@ def see_momentum(x: Any, k: Any) -> None:
             return by_q + w * x.r_q[j, c], by_v + w * x.r_v[j, c], by_way + w * x.r_y[j, c]
 
         by_q, by_v, x.W_way[c] = for_range(x.nv, more, 0.0, 0.0, 0.0)
-        for m, number in enumerate((by_q, by_v, x.dt[0] * momentum_worth(x, k, c))):
+        for m, number in enumerate((by_q, by_v)):
             add(x.W_of, (m, c), number)
-        x.W_after[c] = 0.0
+        x.W_after[c], x.W_q[c] = 0.0, x.dt[0] * momentum_worth(x, k, c)
 
     def of_H(r: Any, c: Any, number: Any) -> None:
         share = -momentum_worth(x, k, r) * number
@@ -187,12 +187,13 @@ def see_momentum(x: Any, k: Any) -> None:
     def motor(i: Any) -> None:
         """Joint forces that go through it are impulses of its row."""
         j = x.r_row[i]
-        driven = where((x.through_motors[0] > 0) & (x.r_kind[i] == MOTOR), x.dt[0], 0.0)
-        add(x.W_of, (2, j), -driven * momentum_worth(x, k, j))
+        driven = (x.through_motors[0] > 0) & (x.r_kind[i] == MOTOR)
+        x.W_q[j] = where(driven, 0.0, x.W_q[j])
 
     for_range(x.nv, column)
     entries_of_H(x, of_H)
     for_range(x.n_of[1], motor)
+    for_range(x.nv, lambda c: add(x.W_of, (2, c), x.W_q[c]))
 
 
 def see_contacts(x: Any, k: Any) -> None:

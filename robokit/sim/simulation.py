@@ -579,7 +579,7 @@ class Simulation:
         available for a batch.
         """
         if self._many is not None:
-            raise RobokitError("middle: only the simulation of one robot has it; a batch has q and v")
+            raise RobokitError("middle: only a simulation of one robot has it; a batch has q and v")
         return self._run.middle(self._run.done, self._run.stepper.q, self._run.stepper.v)
 
     @property

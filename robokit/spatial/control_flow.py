@@ -20,10 +20,11 @@ from __future__ import annotations
 import importlib
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import is_
+from types import CellType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -530,65 +531,142 @@ def closed(error: Exception) -> Iterator[None]:
         _closed.depth, _closed.error = before
 
 
-@contextmanager
-def unchanged(what: str, *functions: Any) -> Iterator[None]:
-    """While it lasts, functions run once that stand for many runs, or for none.
+class Changed:
+    """What is left of a variable or an entry that the body of a loop or a branch of cond has changed.
 
-    What they change around them would change once, whatever the loop or the condition. What they add to a
-    list or a dict may be notes of theirs.
+    The body runs once while it is recorded, not in each turn, so nobody knows what plain Python would have
+    there. It may be written anew, as scratch space is, and counted on; any other use is an error.
+    """
+
+    __slots__ = ("_said",)
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    def __repr__(self) -> str:
+        return self._said
+
+    def __add__(self, other: Any) -> Changed:
+        return self if isinstance(other, int | float) else self.refuse()
+
+    __radd__ = __sub__ = __add__
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self._said)
+
+    def refuse(self, *_: Any) -> Any:
+        """Raise TypeError: it is used."""
+        raise TypeError(self._said)
+
+
+_REFUSING = (
+    "rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror "
+    "invert neg pos abs lt le gt ge eq ne bool float int index floor getitem setitem iter len contains call"
+)
+for _name in _REFUSING.split():
+    setattr(Changed, f"__{_name}__", Changed.refuse)
+
+_NAMES = ("sin", "cos", "sqrt", "atan2", "floor", "where")
+scalars.register(Changed, SimpleNamespace(**dict.fromkeys(_NAMES, Changed.refuse)))
+
+
+class Watch:
+    """Finds what functions change around them that run once and stand for many runs, or for none.
+
+    Watched are the variables that they close over, and the lists, dicts and arrays in these. More entries of
+    a list or dict may be notes, and an array of numbers in place of None a constant that is computed when it
+    is needed first.
 
     Args:
         what: they are, for the message.
         functions: of Python; of others nothing is known.
-
-    Raises:
-        TypeError: a variable of a function around them, or an entry of a list, dict or array in one, has
-            another value afterwards.
     """
-    before = [held for function in functions for held in _held_by(function)]
-    yield
-    for name, read, value in before:
-        if not _is_same(read(), value):
-            raise TypeError(
-                f"{what} changes {name!r}, of the function around it: while it is recorded it runs once, not "
-                "in each turn, or where the condition holds; carry the value (for_range(n, body, start)), "
-                "return it from both branches of cond, or write to memory (zeros)"
+
+    def __init__(self, what: str, *functions: Any) -> None:
+        self.what = what
+        self.held = [each for function in functions for each in _held_by(function)]
+
+    def spoil(self) -> bool:
+        """Put a :class:`Changed` wherever something has changed, and tell whether something has.
+
+        Raises TypeError: entries are gone, or an array of numbers, which cannot hold it, has changed.
+        """
+        found = False
+        for name, holder, before in self.held:
+            mark = Changed(
+                f"{self.what} changes {name!r}, of the function around it, and what it leaves there is used: "
+                "while it is recorded it runs once, not in each turn, or where the condition holds; carry "
+                "the value (for_range(n, body, start)), return it from both branches of cond, or write to "
+                "memory (zeros)"
             )
+            for key in _changes(holder, before, mark):
+                found = True
+                if isinstance(holder, CellType):
+                    holder.cell_contents = mark
+                else:
+                    holder[key] = mark
+        return found
 
 
-def _held_by(function: Any) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-    """The variables that a function closes over, and what is in them: name, how to read it, and its value."""
+def spoiling(*branches: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
+    """Functions that may not run: the same, after each of which what it has changed is spoilt."""
+
+    def run(branch: Callable[[], Any]) -> Any:
+        watch = Watch("a branch of cond", branch)
+        returned = branch()
+        watch.spoil()
+        return returned
+
+    return (partial(run, branch) for branch in branches)
+
+
+def _held_by(function: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The variables that a function closes over, and what is in them: name, what holds it, and its value."""
     cells = getattr(function, "__closure__", None) or ()
     for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
         with suppress(ValueError):  # a name without a value yet
-            yield name, partial(getattr, cell, "cell_contents"), cell.cell_contents
+            yield name, cell, cell.cell_contents
             yield from _inside(name, cell.cell_contents, set())
 
 
-def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Callable[[], Any], Any]]:
+def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Any, Any]]:
     """The same of lists, dicts and arrays in each other; memory may be written."""
     if id(held) in seen or not isinstance(held, list | dict | np.ndarray) or isinstance(held, Memory):
         return
     seen.add(id(held))
-    yield name, held.copy, held.copy()
+    yield name, held, held.copy()
     for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
         if isinstance(each, list | dict | np.ndarray):
             yield from _inside(name, each, seen)
 
 
+def _changes(holder: Any, before: Any, mark: Changed) -> list[Any]:
+    """Keys of the entries that have changed; of a variable one, whatever it is."""
+    if isinstance(holder, CellType):
+        return [] if _is_same(holder.cell_contents, before) else [None]
+    keys: Iterable[Any] = before
+    if isinstance(holder, np.ndarray):
+        if holder.tobytes() == before.tobytes():  # of objects their addresses
+            return []
+        keys = np.ndindex(before.shape) if holder.dtype == object else mark.refuse()
+    elif isinstance(holder, list):
+        if len(holder) >= len(before) and all(map(is_, holder, before)):
+            return []
+        keys = range(len(before))
+    try:
+        return [key for key in keys if not _is_same(holder[key], before[key])]
+    except LookupError:
+        return mark.refuse()
+
+
 def _is_same(now: Any, before: Any) -> bool:
-    """Whether two are one object, or equal numbers, or hold such, and the first may hold more."""
+    """Whether two are one object or equal numbers, or the first is a constant that was not there yet."""
     if now is before:
         return True
-    if isinstance(now, dict) and isinstance(before, dict):
-        return before.keys() <= now.keys() and all(_is_same(now[key], x) for key, x in before.items())
-    if isinstance(now, np.ndarray) and isinstance(before, np.ndarray):
-        if now.dtype != object:
-            return now.shape == before.shape and now.tobytes() == before.tobytes()
-        now, before = now.ravel().tolist(), before.ravel().tolist()
-    if isinstance(now, list) and isinstance(before, list):
-        alike = len(now) >= len(before)
-        return alike and (all(map(is_, now, before)) or all(map(_is_same, now, before)))
+    if before is None:
+        return isinstance(now, np.ndarray) and now.dtype != object
     numbers = isinstance(now, float | int) and isinstance(before, float | int)
     return numbers and (now == before or (now != now and before != before))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -142,11 +143,59 @@ def changes_in_a_branch_of_a_loop(n, x, total):
     return for_range(n, lambda k, s: s + changes_in_a_branch(1.0 * k, x, total), 0.0)
 
 
+def reads_what_the_turn_before_left(n, x, total):
+    kept = [total]
+
+    def body(k, s):
+        step = s - kept[0]
+        kept[0] = s
+        return 0.5 * s + step
+
+    return for_range(n, body, x)
+
+
+def reads_it_in_a_loop_with_a_bound(n, x, total):
+    def body(k, s):
+        nonlocal total
+        step, total = s - total, s
+        return k + 1.0, 0.5 * s + step
+
+    return while_loop(lambda k, s: k < n, body, 0.0, x, most=9)[1]
+
+
+def reads_it_in_an_inner_loop(n, x, total):
+    return for_range(n, lambda k, s: s + reads_what_the_turn_before_left(n, x, total), 0.0)
+
+
+def reads_what_the_other_branch_changed(n, x, total):
+    kept = [1.0]
+    return cond(n > 1.0, lambda: kept.__setitem__(0, 2.0) or x, lambda: x * kept[0]) + total
+
+
+def counts_and_uses_it(n, x, total):
+    kept = {"turns": 0}
+    for_range(n, lambda k, s: kept.update(turns=kept["turns"] + 1) or s, 0.0)
+    return x * sin(kept["turns"]) + total
+
+
+def counts_and_stores_it(n, x, total):
+    kept, memory = [0], zeros(1)
+
+    def body(k, s):
+        kept[0] += 1
+        memory[0] = kept[0]
+        return s
+
+    return for_range(n, body, x) + memory[0] + total
+
+
 @pytest.mark.parametrize(
     "function",
     [
         changes_a_variable, changes_an_entry, changes_an_array, changes_in_a_branch,
-        changes_in_a_branch_of_a_loop,
+        changes_in_a_branch_of_a_loop, reads_what_the_turn_before_left, reads_it_in_a_loop_with_a_bound,
+        reads_it_in_an_inner_loop, reads_what_the_other_branch_changed, counts_and_uses_it,
+        counts_and_stores_it,
     ],
 )  # fmt: skip
 def test_what_a_body_changes_around_it_once_is_an_error(function):
@@ -159,6 +208,64 @@ def test_what_a_body_changes_around_it_once_is_an_error(function):
     ):
         f(ROBOT, 3.0, 2.0)
     assert np.isfinite(f(ROBOT, 3.0, 2.0, engine="python"))
+
+
+SHARED = [0.0, 0.0]
+
+
+def scratch_of_a_loop(n, x):
+    space, turns, half = {"rows": [[0.0], np.zeros(2, object)]}, 0, None
+    last = 0.0
+
+    def inner(j, u):
+        nonlocal last
+        last = 0.25 * u
+        return last + x
+
+    def body(k, s):
+        nonlocal turns, half
+        turns += 1
+        if half is None:
+            half = np.array([0.5])
+        space["rows"][0][0] = s * half[0]
+        space["rows"][1][:] = [space["rows"][0][0] + x, s]
+        return for_range(n, inner, space["rows"][1][0])
+
+    return for_range(n, body, x)
+
+
+def scratch_of_branches(n, x):
+    space, other = SHARED, [0.0]
+
+    def low(s):
+        space[0] = other[0] = s * 2.0
+        return space[0] + other[0]
+
+    def high(s):
+        space[0] = s * 3.0
+        return space[0] - x
+
+    y = cond(n > 2.0, lambda: low(x), lambda: high(x))
+    y = while_loop(
+        lambda k, s: k < n, lambda k, s: (k + 1.0, cond(s > 1.0, partial(low, s), lambda: -s)), 0.0, y
+    )[1]
+    space[0] = y
+    return space[0]
+
+
+@pytest.mark.parametrize("function", [scratch_of_a_loop, scratch_of_branches])
+def test_lists_around_a_body_may_be_scratch_space(function):
+    """What is written before it is read is the same in each turn, also with derivatives and batches."""
+    f = rk.function(lambda tree, n, x: function(n, x), inputs={"n": (), "x": ()}, outputs={"y": ()}, name="f")
+    rows = np.array([[0.0, 1.5], [1.0, -0.7], [3.0, 2.0], [4.0, 0.3]])
+    for robot in (ROBOT, QUADRUPED):
+        want = [f(robot, *row, engine="python") for row in rows]
+        np.testing.assert_allclose([f(robot, *row) for row in rows], want, rtol=1e-14)
+        np.testing.assert_array_equal(f(robot, *rows.T), [f(robot, *row) for row in rows])
+        ahead, behind = (f(robot, rows[:, 0], rows[:, 1] + h) for h in (1e-6, -1e-6))
+        np.testing.assert_allclose(
+            f.derivative("x")(robot, *rows.T).ravel(), (ahead - behind) / 2e-6, rtol=1e-7, atol=1e-7
+        )
 
 
 def test_a_body_may_note_what_it_likes_and_use_lists_of_its_own():

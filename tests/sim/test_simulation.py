@@ -481,7 +481,7 @@ WRONG = {
     "threads: expected None, of one": lambda s: rk.Simulation(s.robot, threads=2),
     "control_every: expected 1 without": lambda s: rk.Simulation(s.robot, control_every=3),
     "record_every: expected a whole": lambda s: rk.Simulation(s.robot, record_every=False),
-    "failed: of a batch": lambda s: s.failed,
+    "failed: only a batch has it": lambda s: s.failed,
     "sensors: of the last step": lambda s: s.sensors,
 }
 
@@ -547,7 +547,7 @@ WRONG_OF_A_BATCH = {
     r"q: expected shape \(2,\), \(4, 2\) or \(1, 2\), got \(3, 2\)": lambda s: s.reset(
         np.zeros((3, 2)), rows=[True, False, False, False]
     ),
-    "contacts: of one robot|sensors: of one robot": lambda s: s.sensors,
+    "sensors: only a simulation of one robot has it": lambda s: s.sensors,
     "trajectory: nothing is recorded": lambda s: s.trajectory(),
     "controller: expected none with batch": lambda s: rk.Simulation(s.robot, batch=2, controller=leaning),
     r"Ground\(friction=...\): expected 2, one per row": lambda s: rk.Simulation(

@@ -219,6 +219,12 @@ class LoopGraph(Graph):
         """Record what is done here and now: a store, a loop, a condition, a call."""
         return self._append(self._own(node), self.stack[-1])
 
+    def take_back(self) -> None:
+        """Leave out the loop that was recorded last, and the values that it leaves."""
+        numbers = self.stack[-1].nodes
+        while self.nodes[numbers.pop()][0] == ops.VALUE:
+            pass
+
     def _append(self, node: Node, region: Region) -> int:
         return self.put(node, region, users_line())
 
@@ -426,6 +432,8 @@ class LoopGraph(Graph):
             return self.add((ops.WHOLE, int(x)))
         if isinstance(x, (float, np.floating)):
             return self.plain(self.constant(float(x)))
+        if isinstance(x, control_flow.Changed):
+            x.refuse()
         raise wrong(
             "a number, a comparison or an array is expected",
             x,

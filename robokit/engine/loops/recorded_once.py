@@ -120,20 +120,30 @@ class _Recorder(Recorder):
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
-        with control_flow.unchanged("the body of a loop", body):
-            return super().for_range(count, body, start)
+        return self._watched(lambda: super(_Recorder, self).for_range(count, body, start), body)
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
-        with control_flow.unchanged("the body of a loop", test, body):
-            return super().while_loop(test, body, start, most)
+        return self._watched(lambda: super(_Recorder, self).while_loop(test, body, start, most), test, body)
+
+    def _watched(self, record: Callable[[], Any], *functions: Callable[..., Any]) -> Any:
+        """Record a loop; what its functions have changed around them they must not read in the next turn.
+
+        Where they have changed something, the loop is recorded once more without it: they may only write it.
+        """
+        watch = control_flow.Watch("the body of a loop", *functions)
+        found = record()
+        if watch.spoil():
+            self.graph.take_back()
+            found = record()
+            watch.spoil()
+        return found
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
-        with control_flow.unchanged("a branch of cond", then, otherwise):
-            return super().cond(condition, then, otherwise)
+        return super().cond(condition, *control_flow.spoiling(then, otherwise))
 
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any

@@ -384,14 +384,14 @@ class Recorder:
         if not isinstance(condition, Truth):
             return then() if holds(condition) else otherwise()
         graph = self.graph
-        watched = (then, otherwise) if graph.asked else ()  # of users
-        with control_flow.unchanged("a branch of cond", *watched):
-            with control_flow.only(condition):
-                value = then()
-            opposite = ~condition
-            begin = len(graph.nodes)
-            with control_flow.only(opposite):
-                other = otherwise()
+        if graph.asked:  # by users
+            then, otherwise = control_flow.spoiling(then, otherwise)
+        with control_flow.only(condition):
+            value = then()
+        opposite = ~condition
+        begin = len(graph.nodes)
+        with control_flow.only(opposite):
+            other = otherwise()
 
         def choice(c: Truth, x: Any, y: Any) -> Any:
             if type(x) is ndarray or type(y) is ndarray:
