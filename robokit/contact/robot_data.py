@@ -263,8 +263,8 @@ def banded(bands: Sequence[Sequence[int]]) -> Arrays:
 def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     """Sizes of H and A: those that a step begins with.
 
-    All of a robot's blocks have room; of many parts those that H has; of a deep tree the matrices of bodies, and
-    as many of two bodies. A step that needs more asks for it.
+    All of a robot's blocks have room; of many parts those that H has; of a deep tree the matrices of bodies,
+    and as many of two bodies. A step that needs more asks for it.
     """
     bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
     many, n_bodies = len(arrays["part_rows"]) > FEW, len(arrays["parent"])
