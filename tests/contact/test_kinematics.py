@@ -42,7 +42,8 @@ def _everything(x: Any) -> None:
     kin.multiply(x, x.v, x.Hv)
     for k in range(6):
         x.rate[k] = x.f[0, k]
-    of_whole = [*kin.spatial_momentum(x, x.V), *kin.center_of_mass(x)]
+    whole = kin.whole_inertia(x)
+    of_whole = [*kin.spatial_momentum(x, x.V), *(whole.h * (1.0 / whole.m))]
     of_whole += [kin.kinetic_energy(x, x.v, x.V), kin.potential_energy(x)]
     for k, number in enumerate(of_whole):
         x.of_whole[k] = number
