@@ -26,6 +26,7 @@ from typing import Any
 from robokit.contact import linear
 from robokit.contact.linear import carry_on, next_pair, sum_of, whole_stiffness
 from robokit.contact.pattern import symbolic
+from robokit.contact.robot_data import ROOM
 from robokit.contact.vectors import in_lanes, inertia, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
@@ -33,7 +34,6 @@ from robokit.spatial.scalars import maximum, minimum, where
 from robokit.spatial.vectors import ArticulatedInertia
 
 WIDE = 8  # numbers of a row of M: six, and two zeros, so that it is two vectors of four
-ROOM = 3  # blocks of A that M of a body takes, and M of a pair
 
 FIRST, COUNT, CHILDREN, SIBLING, PAIRS, SEEN, PLACE = range(7)
 """Columns of ``coupled``: a body's first entry of ``pattern``, the coupled bodies, and how many; the first

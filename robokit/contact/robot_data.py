@@ -29,6 +29,7 @@ Arrays = dict[str, np.ndarray]
 
 KINDS = tuple(JOINT_TABLE)  # kinds of joints in the order of their numbers
 BLOCK = 4  # rows and columns of a block of A, and numbers of a vector: what linear.py works on
+ROOM = 3  # blocks of A that a 6 x 6 matrix of a body, or of two, takes in deep trees (articulated.py)
 FEW = 2  # parts whose order makes no difference to the fill (linear.py)
 
 BY_DOF, BY_BODY, BY_PAIR = 128.0, 120.0, 0.75
@@ -262,7 +263,8 @@ def banded(bands: Sequence[Sequence[int]]) -> Arrays:
 def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     """Sizes of H and A: those that a step begins with.
 
-    All of a robot's blocks have room; of many parts those that H has, and a step that needs more asks for it.
+    All of a robot's blocks have room; of many parts those that H has; of a deep tree the matrices of bodies,
+    and as many of two bodies. A step that needs more asks for it.
     """
     bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
     many, n_bodies = len(arrays["part_rows"]) > FEW, len(arrays["parent"])
@@ -270,7 +272,7 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     by_bodies = deep(arrays)
     return {
         "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
-        "n_fill": max(6 * n_bodies * by_bodies, 1, int((own * (own + 1) // 2).sum())),
+        "n_fill": max(2 * ROOM * n_bodies * by_bodies, 1, int((own * (own + 1) // 2).sum())),
         "n_deep": (n_bodies + 1) * by_bodies,
     }
 

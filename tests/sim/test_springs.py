@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import robokit as rk
-from robokit.model import ModelBuilder, Placement
+from robokit.model import ModelBuilder, Placement, Shape, Sphere
 
 G = 9.81
 ABOVE = np.array([0.0, 0.0, 2.0])
@@ -155,6 +155,28 @@ def test_a_spring_does_what_its_force_does():
     push = rk.simulate(robot, q, duration=0.3, pushes=("ball", [5.0, 0, 0], (0, 0, 0), 0.0, 0.3), dt=1e-3,
                        integrator="contact")  # fmt: skip
     np.testing.assert_allclose(pull.q, push.q, atol=1e-6)
+
+
+@pytest.mark.parametrize("damping", [0.0, 1.0])
+def test_a_spring_whose_length_no_joint_changes_does_nothing(damping):
+    """One end is on the axis of the joint between. Its mobility is rounding, and was divided by: no step
+    settled on the ground, and states were no longer finite.
+    """
+    builder, turn = ModelBuilder("arm"), np.diag([1e-3, 1.2e-3, 1.3e-3])
+    for k in range(3):
+        builder.link(f"l{k}", 1.0, (0.1, 0.01, 0.02), turn, collisions=(Shape(Sphere(0.03)),))
+    builder.joint("a", "planar", "l0", "l1", Placement(position=np.array([0.2, 0, 0])), axis=(0.3, 1, 0.2))
+    end = Placement(position=np.array([0.2, 0.01, 0.03]))
+    builder.joint("b", "revolute", "l1", "l2", end, axis=(0.5, 0.3, 0.9), lower=-2.0, upper=2.0)
+    robot, spring = builder.build("fixed"), rk.Spring("l1", "l2", stiffness=3000.0, damping=damping)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q, v = 0.3 * rng.normal(size=robot.nq), rng.normal(size=robot.nv)
+        low = min(p[2] for _, p in rk.forward_kinematics(robot, q).values()) - 0.025
+        how = {"duration": 0.05, "dt": 1e-3, "ground": rk.Ground(height=low), "self_collision": False}
+        free, held = (rk.simulate(robot, q, v, springs=springs, **how) for springs in ((), spring))
+        assert held.summary["steps_not_settled"] == 0
+        assert held.q == pytest.approx(free.q, abs=1e-10)
 
 
 def test_step_derivatives_know_springs():

@@ -150,8 +150,10 @@ def _give(x: Any, k: Any) -> None:
     stiffer = R > 1.0
     extra = where(stiffer, 1.0 - 1.0 / where(stiffer, R, 1.0), 0.0)
     implicit = alpha * damp + stiff * dt * extra
-    moves = W > 0.0
-    least = where(moves, rounding(NOTHING) / where(moves, W, 1.0), 1.0)
+    # W of one whose length no velocity changes is rounding.
+    most = W + where(x.spring_dof[k] < 0, x.body_mobility[a] + x.body_mobility[b], 0.0)
+    moves = most > 0.0
+    least = where(moves, rounding(NOTHING) / where(moves, most, 1.0), 1.0)
     compliance = 1.0 / (dt * implicit + least)
     low, high = (clamp(dt * x.spring_bounds[k, c], -in_precision(*HUGE), in_precision(*HUGE)) for c in (0, 1))
     x.c_R[k, 0], x.c_R[k, 1], x.c_w[k] = compliance, compliance, W
