@@ -73,7 +73,7 @@ def _tolerance(text: str) -> float:
 
 
 def _folder(text: str) -> str:
-    if not os.path.isdir(text):
+    if not os.path.isdir(os.path.expanduser(text)):
         raise argparse.ArgumentTypeError(f"there is no folder {text!r}")
     return text
 

@@ -464,9 +464,9 @@ def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] |
     elif shape.path is not None:
         try:
             pieces = [surface.vertices[surface.faces] for surface in read_mesh(shape.path)]
-        except (ValueError, OSError):
+            corners = np.concatenate(pieces) * np.array(shape.size)
+        except (ValueError, OSError):  # also of a file without triangles
             return None
-        corners = np.concatenate(pieces) * np.array(shape.size)
     else:
         return None
     volumes = np.linalg.det(corners) / 6.0

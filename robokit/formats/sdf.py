@@ -702,7 +702,8 @@ class _Reader:
         """Remember the elements in an element that nothing reads."""
         for child in element:
             space, _, tag = str(child.tag).rpartition("}")
-            tag = f"{'drake' if 'drake' in space else child.prefix}:{tag}" if space else tag
+            prefix = "drake" if "drake" in space else child.prefix
+            tag = f"{prefix}:{tag}" if space and prefix else str(child.tag)
             if tag == "surface" and all(each.tag in SURFACE for each in child.iter()):
                 continue
             if tag not in HANDLED[element.tag] and (child.attrib or not idle(child)):

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import is_
-from types import CellType, SimpleNamespace
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -640,6 +640,43 @@ def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Any, An
     for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
         if isinstance(each, list | dict | np.ndarray):
             yield from _inside(name, each, seen)
+
+
+class Same:
+    """An object as a key: equal to itself alone, and alive as long as the key."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.of is other.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+def contents(function: Any, seen: set[Any] | None = None) -> tuple[Any, ...]:
+    """What is in the lists, dicts and arrays that a function uses, and in those of functions that it calls.
+
+    It may change from one call to the next. Of other objects it is what their attributes are.
+    """
+    seen, found = seen or {function}, list[Any]()
+    used = [(None, getattr(function, "__self__", None)), *(x[1:] for x in _held_by(function))]
+    for holder, now in used:
+        if isinstance(holder, CellType):
+            found.append(Same(now))
+        if isinstance(now, FunctionType | MethodType):
+            found += () if now in seen else contents(now, seen | {now})
+        elif isinstance(holder, dict | list):
+            found += map(Same, [*now, *now.values()] if isinstance(now, dict) else now)
+        elif isinstance(holder, np.ndarray):
+            found += map(Same, now.ravel().tolist()) if now.dtype == object else [now.tobytes()]
+        elif not isinstance(now, type | ModuleType):
+            found += map(Same, getattr(now, "__dict__", {}).values())
+        found.append(len(found))
+    return tuple(found)
 
 
 def _changes(holder: Any, before: Any, mark: Changed) -> list[Any]:

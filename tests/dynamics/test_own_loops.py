@@ -268,6 +268,51 @@ def test_lists_around_a_body_may_be_scratch_space(function):
         )
 
 
+class Gains:
+    def __init__(self, gain):
+        self.gain = gain
+
+    def times(self, u):
+        return sin(u) * self.gain
+
+
+@pytest.mark.parametrize("how", ["loops", "straight"])
+@pytest.mark.parametrize(
+    "what", ["list", "dict", "objects", "numbers", "attribute", "variable", "inner", "method"]
+)
+def test_what_a_called_function_uses_may_change_from_call_to_call(what, how):
+    """Calls share code only as long as it is the same: as in plain Python, each has what is there then."""
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+    def changing(tree, n, x):
+        held, gains, number = {"list": [x], "dict": {"x": x}}, Gains(x), x
+        held["objects"], held["numbers"] = np.array([x], object), np.array([1.5])
+        inner = lambda u: sin(u) * held["list"][0]  # noqa: E731
+        used = held.get(what, [x])
+        functions = {
+            "dict": lambda u: sin(u) * used["x"], "attribute": lambda u: sin(u) * gains.gain,
+            "variable": lambda u: sin(u) * number, "inner": lambda u: inner(u) + u, "method": gains.times,
+        }  # fmt: skip
+        once = functions.get(what, lambda u: sin(u) * used[0])
+
+        def function(u):
+            for _ in range(100):
+                u = 0.5 * once(u) + 0.3 * u
+            return u
+
+        total = for_range(n, lambda k, s: 0.5 * s, x) if how == "loops" else x
+        for k in range(3):
+            total = total + call(function, x) + sum(vmap(function)([x, n]))
+            number = gains.gain = 0.5 * x + 0.1 * k
+            used["x" if what == "dict" else 0] = 0.7 if what == "numbers" else number
+            held["list"][0] = number
+        return total
+
+    for robot in (ROBOT, QUADRUPED):
+        want = changing(robot, 3.0, 0.8, engine="python")
+        assert changing(robot, 3.0, 0.8) == pytest.approx(want, rel=1e-12)
+
+
 def test_a_body_may_note_what_it_likes_and_use_lists_of_its_own():
     notes, cache = [], {"old": 1.0}
 

@@ -95,6 +95,12 @@ def test_extensions_of_drake_that_hold_bodies_are_told(tmp_path, name, declared)
     assert robot.nv == 12 and f"<drake:{name}> ('robot/k'): it affects the motion" in told(robot, "warning")
 
 
+def test_elements_of_another_namespace_are_told_with_it(tmp_path):
+    """A <visual> of another one is none."""
+    robot = load(tmp_path, link("base", '<visual xmlns="http://other.org" name="v"/>'))
+    assert "<{http://other.org}visual> ('base/v'): it is not supported" in told(robot)
+
+
 def test_a_universal_joint_that_closes_a_loop_is_a_cross(tmp_path):
     arms = [link("base"), link("a", pose="1 0 0 0 0 0"), link("b", pose="0 1 0 0 0 0")]
     arms += [link("c", pose="1 1 0 0 0 0"), hinge("ja", "base", "a"), hinge("jb", "base", "b")]
@@ -202,6 +208,14 @@ def test_inertia_of_collision_shapes(tmp_path):
         d = np.array(at) - com
         want = want + mass * (d @ d * np.eye(3) - np.outer(d, d))
     assert np.allclose(base.inertia, want, rtol=1e-13)
+
+
+def test_a_mesh_without_triangles_has_no_inertia(tmp_path):
+    (tmp_path / "empty.stl").write_text("solid empty\nendsolid empty\n")
+    body = """<link name="base"><inertial auto="true"/><collision name="a"><geometry><mesh>
+      <uri>empty.stl</uri></mesh></geometry></collision></link>"""
+    with pytest.raises(rk.LoadError, match="have no volume; give <mass> and <inertia>"):
+        load(tmp_path, body)
 
 
 def test_capsules_have_the_inertia_of_a_capsule_of_points(tmp_path):

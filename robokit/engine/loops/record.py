@@ -50,7 +50,7 @@ from robokit.engine.trace import ops, scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.scalar import KEPT, Number, Scalar, Truth
 from robokit.spatial import control_flow
-from robokit.spatial.control_flow import cond, count_from_start, while_loop
+from robokit.spatial.control_flow import Same, cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
 
 _KINDS = {each.number: each.kind for each in ops.OPERATIONS} | {ops.CONST: ops.REAL, ops.WHOLE: ops.INTEGER}
@@ -1174,29 +1174,14 @@ class Recorder:
 def identity(function: Callable[..., Any]) -> Any:
     """What is the same for two functions that do the same: the code, and the very objects that it uses."""
     if isinstance(function, MethodType):
-        return identity(function.__func__), _Same(function.__self__)
+        return identity(function.__func__), Same(function.__self__)
     if not isinstance(function, FunctionType):
-        return _Same(function)
+        return Same(function)
     used = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # a name without a value yet
             used.append(cell.cell_contents)
-    return function.__code__, id(function.__globals__), *map(_Same, used)
-
-
-class _Same:
-    """An object as a key: equal to itself alone, and alive as long as the key."""
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Any) -> None:
-        self.of = of
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.of is other.of
-
-    def __hash__(self) -> int:
-        return id(self.of)
+    return function.__code__, id(function.__globals__), *map(Same, used)
 
 
 def _arrays_in(values: Any) -> list[int]:

@@ -141,6 +141,9 @@ class _Recorder(Recorder):
             watch.spoil()
         return found
 
+    def _key(self, function: Callable[..., Any], *more: Any) -> Any:
+        return super()._key(function, *more), control_flow.contents(function)
+
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
         return super().cond(condition, *control_flow.spoiling(then, otherwise))

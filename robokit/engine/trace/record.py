@@ -55,7 +55,7 @@ def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...])
     numbers = flat(arguments)
     if graph.shared is None or graph.within or not all(map(_is_number, numbers)):
         return function(*arguments)
-    key = function, _form(arguments)
+    key = function, _contents(graph, function), _form(arguments)
     run = _Flat(function, arguments)
     measured = _measured(graph, key, run, [None] * len(numbers))
     if measured is None or measured.operations < (LONG if graph.large else len(numbers) + measured.results):
@@ -78,7 +78,7 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     if len(columns) < 2 or len(forms) > 1 or not traced or graph.within:
         return [function(*column) for column in columns]
     known = [_known(row) for row in zip(*arguments, strict=True)]
-    key, run = (function, *forms), _Flat(function, columns[0])
+    key, run = (function, _contents(graph, function), *forms), _Flat(function, columns[0])
     measured = _measured(graph, key, run, known)
     if measured is None or measured.chooses:
         return [function(*column) for column in columns]
@@ -97,6 +97,11 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
         operands += [zero] * (lanes * len(changing) - len(operands))
         values += _called(graph, number, operands, len(part))
     return [measured.shaped(column) for column in values]
+
+
+def _contents(graph: Graph, function: Callable[..., Any]) -> Hashable:
+    """What a function of a user uses that may change from one call to the next."""
+    return control_flow.contents(function) if graph.asked else ()
 
 
 def _one_by_one(
