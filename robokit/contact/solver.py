@@ -124,6 +124,7 @@ def end_solution(x: Any, *by_law: Any) -> None:
     def with_part(it: Any) -> tuple[Any, Any, Any]:
         once(x, take_friction, 1.0 - 1.0 / x.less[2])
         start_anew(x, it)
+        cond(x.n_of[3] > 0, lambda: once(x, multiply_from_zero), nothing)
         once(x, begin)
         return once(x, attempt, it)
 
@@ -597,6 +598,13 @@ def multiply_again(x: Any) -> None:
 
     for_range(x.n_of[0], of_constraint)
     cond(x.n_motions > 0, lambda: for_range(x.n_of[1], of_row), nothing)
+
+
+def multiply_from_zero(x: Any) -> None:
+    """Multipliers aim at no impulse: those that a failed attempt has led to may be as large as numbers get."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [0.0] * 3))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, 0.0))
+    once(x, multiply_again)
 
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:
