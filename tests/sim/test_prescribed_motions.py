@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.model import Box, Capsule, ModelBuilder, Placement, Shape
 
 
 def wave(t):
@@ -156,6 +156,38 @@ def test_a_prescribed_joint_pushes_on_the_ground():
     assert np.array_equal(run.q[:, 0], 0.1 - 5e-5 * np.sin(3.0 * run.t))
     assert run.contact_force[-1, 2] > 0.5
     assert abs(run.prescribed_force["down"][-1] + run.contact_force[-1, 2] - 9.81) < 1e-3
+
+
+def test_a_step_whose_first_attempt_fails_begins_anew_without_its_forces():
+    """The next ones began with the force of the prescribed joint that the first had led to, 1e300 N m."""
+    rng = np.random.default_rng(39)
+    b = ModelBuilder("chain")
+    for k in range(10):
+        mass, inertia = 10 ** rng.uniform(-1, 0.3), np.eye(3) * 10 ** rng.uniform(-4, -3)
+        shape = Shape(Capsule(0.015, 0.03), Placement(np.eye(3), (0.03, 0, 0)))
+        b.link(f"l{k}", float(mass), (0, 0, 0), inertia, collisions=(shape,))
+        if k:
+            axis, place = rng.normal(size=3), np.array([0.06, 0, 0]) + rng.normal(size=3) * 0.005
+            ends = {"lower": -0.8, "upper": 0.8, "damping": 1e-2 * rng.random()}
+            axis /= np.linalg.norm(axis)
+            b.joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", Placement(np.eye(3), place), axis=axis, **ends)
+    robot = b.build("floating")
+    q = np.asarray(robot.integrate(robot.neutral(), rng.normal(size=robot.nv) * 0.12))
+    v = rng.normal(size=robot.nv) * 0.5
+    at, low = q[robot.joint("j2").q_slice][0], rk.forward_kinematics(robot, q).position[:, 2].min()
+    run = rk.simulate(
+        robot,
+        q,
+        v,
+        dt=2e-3,
+        duration=0.1,
+        self_collision=True,
+        reproducible=True,
+        ground=rk.Ground(height=low - 0.03, friction=1.5),
+        springs=[rk.Spring("l6", "l8", stiffness=50.0, damping=1.0)],
+        motions=[rk.PrescribedMotion("j2", lambda t: at + 0.2 * np.sin(9.0 * t))],
+    )
+    assert run.summary["steps_not_settled"] == 0
 
 
 @pytest.mark.parametrize(
