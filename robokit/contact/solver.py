@@ -601,7 +601,7 @@ def multiply_again(x: Any) -> None:
 
 
 def multiply_from_zero(x: Any) -> None:
-    """Multipliers aim at no impulse: those that a failed attempt has led to may be as large as numbers get."""
+    """Multipliers aim at no impulse: those that a failed attempt has led to may be of any size."""
     for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [0.0] * 3))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, 0.0))
     once(x, multiply_again)
