@@ -8,9 +8,13 @@ feels, over dt,
 e is how far its bristle is bent. What sticks is held by the bristle and does not creep. As a constraint:
 
     kd = k dt + d           R_n = 1/(dt kd)        aim_n = -phi k/kd (phi < 0),  -phi/dt (phi >= 0)
-    k_t = 30 k,  d_t = sqrt(30) d,  kd_t = k_t dt + d_t
+    k_t = 200 k,  d_t = sqrt(200) d,  kd_t = k_t dt + d_t
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
+
+An impact is over with its step, and what it adds to N bends no bristle: where something lands (landings.py),
+N of the step before bounds it, too. By N of the impact alone it would be longer than the next step lets it
+be, and friction would point along it and not against the slip.
 
 What comes fast is damped more, d (1 + u^2 / c^2). It then bends the spring by less than the weight does, and
 nothing comes back. That would stop it within a share of a step; so the damping d + more of a step is what
@@ -50,6 +54,7 @@ from robokit.collision.fields import CYLINDER, SEGMENT
 from robokit.collision.support import pair_number
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, place_on, row, vector
 from robokit.contact.fields import FRICTION, SPIN
+from robokit.contact.groups import LANDS
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
@@ -57,7 +62,7 @@ from robokit.spatial.control_flow import call, cond, for_range, in_precision, ro
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes slide after micrometres
+TANGENTIAL = 200.0  # stiffness of bristles over that along the normal: boxes slide after a micrometre
 
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
@@ -294,7 +299,8 @@ def remember(x: Any) -> None:
         leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
         _, k_t, _ = stiffnesses(x)
-        e = _bent(x, c, i, N / (dt * k_t))
+        lasts = where(x.by_group[x.c_group[i], LANDS] > 0.0, minimum(N, x.c_last[i, 2]), N)
+        e = _bent(x, c, i, lasts / (dt * k_t))
 
         def turning() -> None:
             for k in range(3):
