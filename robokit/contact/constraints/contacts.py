@@ -8,7 +8,7 @@ feels, over dt,
 e is how far its bristle is bent. What sticks is held by the bristle and does not creep. As a constraint:
 
     kd = k dt + d           R_n = 1/(dt kd)        aim_n = -phi k/kd (phi < 0),  -phi/dt (phi >= 0)
-    k_t = 200 k,  d_t = sqrt(200) d,  kd_t = k_t dt + d_t
+    k_t = 30 k,  d_t = sqrt(30) d,  kd_t = k_t dt + d_t
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
@@ -62,7 +62,7 @@ from robokit.spatial.control_flow import call, cond, for_range, in_precision, ro
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-TANGENTIAL = 200.0  # stiffness of bristles over that along the normal: boxes slide after a micrometre
+TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes slide after micrometres
 
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
