@@ -124,9 +124,8 @@ def warn_of(s: dict[str, Any], start: float = 0.0, noted: tuple[Records, Notes] 
     """
     fine = s.get("deepest_fine", DEEP)
     if s.get("deepest_penetration", 0.0) > start + fine:
-        what = "a contact"
-        if noted is not None:
-            what += f" of link {_deepest_link(*noted)!r}"
+        link = _deepest_link(*noted) if noted is not None else ""
+        what = f"a contact of link {link!r}" if link else "a contact"
         warn(
             f"{what} penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
             f"({1e3 * fine:.3g} mm is fine): start above the ground, use a shorter dt or a smaller "
@@ -152,9 +151,14 @@ def warn_of(s: dict[str, Any], start: float = 0.0, noted: tuple[Records, Notes] 
 
 
 def _deepest_link(records: Records, notes: Notes) -> str:
-    """The link that was deepest in the ground: in the steps since the last record that had less depth."""
+    """The link that was deepest in the ground, in the steps since the last record that had less depth.
+
+    "" where it was so before all records: then the run went on from a state of another one.
+    """
     depth = [float(x[motion.AT["depth"]]) for x in records.entries]
-    k = max(1, depth.index(depth[-1]))
+    k = depth.index(depth[-1])
+    if k == 0:
+        return ""
     steps = slice(*notes.first([records.steps[k - 1], records.steps[k]]))
     found = start_contacts(notes.program, notes.kicks[0][steps])
     return found.link[int(found.depth.argmax())]

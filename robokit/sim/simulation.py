@@ -666,9 +666,9 @@ class Simulation:
                 run.record()
             found = run.trajectory()
             found.robot, found.tau = self._robot, own.inputs.rows(found.marks)[0]
+            _warn(found, own, self._setup)
         finally:  # also after Ctrl-C
             own.cut(recorded)
-        _warn(found, self._setup)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------
