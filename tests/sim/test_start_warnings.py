@@ -289,3 +289,17 @@ def test_the_link_that_was_deepest_in_the_ground_is_named(seed):
     assert run.summary["deepest_penetration"] == pytest.approx(found.depth.max(), rel=1e-9)
     link = found.link[int(found.depth.argmax())]
     assert any(f"a contact of link {link!r} penetrated" in str(each.message) for each in said), link
+
+
+def test_a_run_that_goes_on_does_not_name_the_link_that_was_deepest_before_it():
+    """Nothing tells which one it was: the notes of that step are of another simulation."""
+    robot, v = rk.load(rk.find_robot("quadruped"), base="floating"), np.zeros(18)
+    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=1), -15.0
+    first, later = (rk.Simulation(robot, q, v, dt=4e-3, ground=True, record_every=7) for _ in range(2))
+    for _ in range(20):
+        first.step()
+    assert any("a contact of link" in text for text in said(first.trajectory))
+    later.restore(first.state())
+    for _ in range(9):
+        later.step()
+    assert any("a contact penetrated" in text for text in said(later.trajectory))
