@@ -82,7 +82,7 @@ that of G d^2 for a contact at the distance d from the base."""
 
 
 def collect(x: Any) -> None:
-    """The constraints of all contacts, each followed by that of its turning friction."""
+    """The constraints of all contacts, each followed by that of its torsional friction."""
 
     def contact(c: Any, at: Any) -> Any:
         """``at``: the first bristle whose pair is not before that of the last contact."""
@@ -107,14 +107,16 @@ def collect(x: Any) -> None:
 
 
 def _pair(x: Any, m: Any, beyond: int) -> Any:
-    """Pair of bristle m; ``beyond`` stands for -1 less those that there are."""
+    """Pair of bristle m; ``beyond``: the value if there is no such bristle."""
     pair = x.bristle_pair[minimum(m, x.n_contacts - 1)]
     last = (m >= x.n_contacts) | (pair < 0)
     return where(last, 2**31 - 1 if beyond == 0 else -1, pair)
 
 
 def _same_bodies(x: Any, pair: Any, c: Any) -> Any:
-    """Whether a pair of shapes, or -1 for none, is of the bodies of contact c: theirs follow each other."""
+    """Whether a pair of shapes, or -1 for none, belongs to the bodies of contact c; pairs of two bodies are
+    consecutive.
+    """
     a, b = (x.contact_shapes[c, side] for side in range(2))
     first = pair_number(x, x.shape_pairs[a, 2], x.shape_pairs[b, 2])
     return (pair >= first) & (pair < first + x.shape_pairs[a, 1] * x.shape_pairs[b, 1])
@@ -125,10 +127,10 @@ def _feature(x: Any, m: Any) -> Any:
 
 
 def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, stays: Any) -> None:
-    """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
+    """Add the constraints of contact c, with the bristle e and the impulse N from the previous step.
 
-    ``turning``: impulse of its turning friction in the last step [N m s]. ``leaves``: whether it has bounced,
-    and is on its way out. ``stays``: whether its bodies touched before.
+    ``turning``: impulse of its torsional friction in the previous step [N m s]. ``leaves``: whether it has
+    bounced, and is separating. ``stays``: whether its bodies touched before.
     """
     a, b, dt = x.contact_bodies[c, 0], x.contact_bodies[c, 1], x.dt[0]
     p, phi = vector(x.contact_place, c, 0), where(leaves, 0.0, x.contact_gap[c])
@@ -184,7 +186,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
 
 
 def of_ground(x: Any, c: Any) -> Any:
-    """Whether a contact is with the ground: a link that is fixed to the world is of body 0, too."""
+    """Whether a contact is with the ground; a link that is fixed to the world is of body 0, too."""
     return x.contact_shapes[c, 0] < x.ground_shapes[0]
 
 
@@ -195,12 +197,12 @@ def friction(x: Any, c: Any) -> Scalar:
 
 
 def restitution(x: Any, c: Any) -> Scalar:
-    """Share of the speed of approach with which a contact leaves."""
+    """Coefficient of restitution of a contact."""
     return where(of_ground(x, c), x.shape_restitution[x.contact_shapes[c, 1]], x.between[1])
 
 
 def arms(x: Any, c: Any) -> tuple[Scalar, Scalar]:
-    """Arms of the friction of a contact against turning about its normal, and against rolling [m]."""
+    """Lever arms of torsional and rolling friction of a contact [m]."""
     return tuple(where(of_ground(x, c), x.ground_arms[k], 0.0) for k in range(2))
 
 
@@ -212,7 +214,7 @@ def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
-    """Damping of an impact that takes as much speed in a step as one that follows the speed; its derivative.
+    """Damping of an impact that removes as much speed in a step as the continuous law; and its derivative.
 
     ``more``: d' u0^2 [N s/m]; ``a``: w dt d; ``w``: mobility times dt [m/(N s)].
     """
@@ -227,9 +229,9 @@ def rigid() -> Any:
 
 
 def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
-    """Whether a contact of the speed u [m/s] bounces when it arrives.
+    """Whether a contact with the normal speed u [m/s] bounces when it arrives.
 
-    ``load``: speed that it has given its bodies in the last step [m/s].
+    ``load``: speed that it has given its bodies in the previous step [m/s].
     """
     gravity = vector(x.gravity, 0)
     slow = SHORT * (x.dt[0] * sqrt(gravity.dot(gravity)) + load)
@@ -237,11 +239,11 @@ def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
 
 
 def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar]:
-    """How long after the kick a contact turns round [s], and the speed at which it leaves [m/s].
+    """Time after the kick at which a contact bounces [s], and the speed at which it leaves [m/s].
 
-    ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
-    [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step: what others push away as
-    fast as it came, within the step, does not.
+    ``c``: the contact; ``u``: normal speed before [m/s]; ``gap``: height above the surface [m], ``since``: at
+    this time after the kick [s]. The time is infinite if it does not arrive in this step, for example because
+    other forces push it away within the step as fast as it came.
     """
     dt, g = x.dt[0], x.contact_fall[c]
     begins = g * (0.5 * dt + since) - u
@@ -254,9 +256,10 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
 
 
 def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
-    """How far a contact of the speed s has moved on at the next kick [m], and its speed after the step [m/s].
+    """Distance that a contact of the speed s has moved by the next kick [m], and its speed after the step
+    [m/s].
 
-    ``at``: when it has that speed [s]. What leaves after the pose that is recorded has left there.
+    ``at``: when it has that speed [s]. A contact that bounces after the recorded pose leaves at that pose.
     """
     g, half = x.contact_fall[c], 0.5 * x.dt[0]
     left = maximum(x.dt[0] - at, where(s > 0.0, half, 0.0))
@@ -264,16 +267,16 @@ def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def above(x: Any, c: Any) -> Scalar:
-    """How far above the surface a contact is at the kick, on its way; 0 where it overlaps [m]."""
+    """Height of a contact above the surface at the kick, on the path of its motion; 0 if it overlaps [m]."""
     return maximum(x.contact_gap[c] - 0.125 * x.contact_fall[c] * x.dt[0] ** 2, 0.0)
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
     """Spin of the surface that a body of velocity ``rider`` touches at p, and its velocity there.
 
-    A belt's or a turntable's. A kick gives the velocity half a step after its pose. There, what rides on a
-    turntable has been carried on by half a step; against the surface at the pose it would seem to slide. A
-    body's origin is carried along a straight line, and what turns about it is not.
+    This is for belts and turntables. A kick gives the velocity half a step after its pose; by then, a body
+    that rides on a turntable has been carried on by half a step, and relative to the surface at the pose it
+    would seem to slide. The body's origin is carried along a straight line; a rotating point is not.
     """
     shape, half = x.contact_shapes[c, 0], 0.5 * x.dt[0]
     spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
@@ -282,9 +285,9 @@ def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3
 
 
 def remember(x: Any) -> None:
-    """The bristles of the contacts that pressed: pair, feature, bristle, normal and turning impulse.
+    """Store the bristles of closed contacts: pair, feature, bristle, normal and torsional impulse.
 
-    The second last of a contact that leaves after a bounce is 0.
+    The normal impulse of a contact that leaves after a bounce is 0.
     """
 
     def contact(c: Any, at: Any) -> Any:
@@ -318,7 +321,7 @@ def remember(x: Any) -> None:
 
 
 def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
-    """The bristle after the step, in world axes; ``normal``: its longest over mu [m]."""
+    """The bristle after the step, in world axes; ``normal``: its greatest length over mu [m]."""
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
     slip = [
         x.c_u[i, k] + x.c_ahead[i, 3 + k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)
@@ -388,7 +391,7 @@ def add_spin(
     w: Scalar,
     last: Vector3,
 ) -> None:
-    """The constraint after that of a contact, if it has such friction.
+    """Add the constraint of a contact's torsional and rolling friction, if it has any.
 
     Args:
         i: constraint of the contact.
@@ -416,7 +419,7 @@ def add_spin(
 
 
 def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity of b against a at which contact c of loose bodies rolls on [m/s]; 0 for all others."""
+    """Velocity of b relative to a by which contact c of loose bodies rolls on [m/s]; 0 for other contacts."""
     shapes, bodies = ([of[c, side] for side in range(2)] for of in (x.contact_shapes, x.contact_bodies))
 
     def rolled(shapes: Any, bodies: Any, p: Any, n: Any) -> Any:
@@ -428,7 +431,7 @@ def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
 
 
 def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> Vector3:
-    """Of two shapes on the bodies a and b, one of them loose, that touch at p with the normal n."""
+    """The same for two shapes of bodies a and b, one of them loose, that touch at p with the normal n."""
     turns = [body_velocity(x, body).ang for body in bodies]
     first, second = (x.shape_radius[shape] for shape in shapes)
     both = first * second / (first + second + smallest())
@@ -457,7 +460,7 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
 
 
 def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
-    """The unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
+    """Unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
 
     def between_ends() -> Any:
         first = x.shape_corners[shape, 0]
@@ -471,10 +474,10 @@ def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
 
 
 def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity against the body with which the point of a loose disc runs along its rim [m/s].
+    """Velocity relative to the body with which the contact point of a loose disc moves along its rim [m/s].
 
-    0 where it is not the lowest one. ``b``, ``shape``: the disc's body and shape; ``w``: its angular
-    velocity; ``p``: the point, from the step's origin [m]; ``n``: the normal towards the disc.
+    It is 0 unless the point is the lowest one. ``b``, ``shape``: the disc's body and shape; ``w``: its
+    angular velocity; ``p``: the point, from the step's origin [m]; ``n``: the normal towards the disc.
     """
 
     def on_rim() -> Any:
