@@ -80,7 +80,5 @@ def add_to(x: Any, group: Any, column: int, amount: Any) -> None:
 
 
 def each_group(x: Any, do: Any, *start: Any) -> Any:
-    """Call do(p, ...) with the number of each group, and also with those of parts that are not the first of
-    theirs.
-    """
+    """Call do(p, ...) with the number of each group, and with those of all other parts."""
     return for_range(x.n_parts, do, *start)

@@ -81,8 +81,8 @@ def note_landings(x: Any) -> Any:
 
 
 def lands(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that reaches the surface in this step, after a fall, and stops or
-    bounces.
+    """Whether a constraint is a contact that reaches the surface in this step from a fall, stops
+    or bounces.
     """
 
     def contact() -> Any:
@@ -112,7 +112,7 @@ def begin_impact(x: Any) -> None:
 
 
 def end_impact(x: Any, it: Any, e: Any, settled: Any) -> None:
-    """Finish the second solution, given the result of its first attempt; if that failed, try again with
+    """Finish the second solution with the result of its first attempt; if that failed, try with
     compliance.
     """
     found = cond(settled > 0, lambda: (it, e, settled), lambda: _soften(x, it))
@@ -157,9 +157,7 @@ def strike(x: Any, c: Any) -> None:
 
 
 def smooth(x: Any, c: Any) -> Any:
-    """Whether the impact leaves the force of a constraint unchanged: springs, and all forces where nothing
-    lands.
-    """
+    """Whether the impact leaves the force of a constraint unchanged: springs, and all where nothing lands."""
     return (x.c_kind[c] == SPRING) | (x.by_group[x.c_group[c], LANDS] == 0.0)
 
 

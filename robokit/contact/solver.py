@@ -96,8 +96,8 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 
 
 def solve(x: Any) -> None:
-    """y, the impulses c_g and r_g, and the statistics, from v0, tau, guess, dt, the constraints and the
-    pattern.
+    """y, the impulses c_g and r_g, and statistics, from v0, tau, guess, dt, the constraints and
+    the pattern.
     """
     begin_solution(x)
     once(x, end_solution, *once(x, attempt, 0))
@@ -163,8 +163,7 @@ def unsettled(x: Any) -> None:
 
 
 def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
-    """Iterate from the present y and g: returns the number of iterations, the error, and 1 at a solution,
-    else 0.
+    """Iterate from the present y and g; returns the iterations, the error, and 1 at a solution, else 0.
 
     ``before``: iterations before this attempt, which are included in the number; ``at``: with those of this
     attempt, if it continues one, otherwise it begins; ``few``: largest number of iterations now, unlimited by
@@ -298,9 +297,7 @@ def of_velocity(x: Any) -> None:
 
 
 def leave(x: Any) -> None:
-    """Residual of the momentum balance, computed anew from y and g; as a sum over fractions it may be
-    rounding.
-    """
+    """Residual of the momentum balance, computed anew from y and g; a sum over fractions may be rounding."""
     once(x, impulses, x.n_of[0], x.n_of[1])
     for_range(x.nv, lambda j: put(x.residual, j, x.Hy[j] - x.b[j] - x.Jg[j]))
 
@@ -331,8 +328,7 @@ def linearise(x: Any) -> None:
 
 
 def hold_harder(x: Any) -> None:
-    """Make loops and prescribed joints stiffer if an iteration leaves too much error and most of it is
-    theirs.
+    """Make loops and prescribed joints stiffer if an iteration leaves too much error, most of it theirs.
 
     An iteration leaves R / (R + mobility) of their velocity, where the mobility is that with all other
     constraints acting. It is small in a nearly stretched linkage, and for a joint that presses on the ground.
@@ -401,9 +397,7 @@ def toward(x: Any) -> None:
 
 
 def follow(x: Any) -> None:
-    """Compute what follows from d: velocities, momentum, and the changes of impulses, in place of the
-    expected ones.
-    """
+    """Compute what follows from d: velocities, momentum and the changes of the impulses."""
 
     def change_of(c: Any) -> tuple[Any, Any, Any]:
         return times([x.c_G[c, k] for k in range(8)], tuple(x.c_du[c, k] for k in range(3)))
@@ -505,11 +499,11 @@ def outside(x: Any) -> Any:
 
 
 def finish(x: Any, goal: Any, later: Any) -> tuple[Any, Any]:
-    """Project the impulses and solve for the remaining momentum: 1 if this is a solution, else 0, and the
+    """Project the impulses and remove the remaining momentum error; returns 1 for a solution, else 0, and the
     error.
 
-    If it is none, the next iterations remove the rest. ``goal``: tolerance; ``later``: 0 if a single Newton
-    step led here, so that nothing was summed up.
+    Without a solution, the next iterations remove the rest. ``goal``: tolerance; ``later``: 0 if a single
+    Newton step led here, so that nothing was summed up.
     """
 
     def met() -> tuple[Any, Any]:
@@ -703,8 +697,7 @@ def along_path(x: Any, longest: Any, least: Any) -> None:
 
 
 def take_friction(x: Any, less: Any) -> None:
-    """Reduce friction by a share ``less``; each contact's friction grows at a rate of its own, up to all of
-    it.
+    """Reduce friction by a share ``less``; that of each contact grows at a rate of its own.
 
     Otherwise contacts that are mirror images would change state at the same time, and the sign of the
     determinant would not tell which way the path goes on.
@@ -804,8 +797,8 @@ def row_tangent_of(x: Any, i: Any) -> tuple[Any, Any]:
 
 
 def load(x: Any, c: Any, share: Any = HERE) -> Any:
-    """Normal impulse of the contact that a torsional friction belongs to, after a fraction of the Newton
-    step.
+    """Normal impulse of the contact that torsional friction belongs to, after a fraction of the
+    Newton step.
     """
     return impulse_at(x, where(x.c_kind[c] == SPIN, x.c_of[c], c), 2, share)
 
@@ -878,7 +871,7 @@ def error(x: Any) -> Any:
 
 
 def squares_of(x: Any, j: Any) -> list[Any]:
-    """Squares of the residual, the given impulses, the acting ones and their sum in a row, times mobility [J]."""
+    """Squares of residual, given impulses, acting ones and their sum in a row, times its mobility [J]."""
     r, weight = x.residual[j], x.row_mobility[j]
     numbers = r, x.span[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
     return [z * z * weight for z in numbers]
@@ -893,9 +886,7 @@ def square_of_row(x: Any, i: Any) -> Any:
 def beyond_rounding(
     x: Any, time: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any
 ) -> Any:
-    """Root of the residual beyond rounding, relative to the roots of what acts and to the weight over a time
-    [s].
-    """
+    """Root of the residual beyond rounding, relative to the impulses and to the weight over a time [s]."""
     found, least = sqrt(left), in_precision(*ROUNDING) * sqrt(all_)
     gravity = vector(x.gravity)
     weight = time * sqrt(mass * gravity.dot(gravity))
@@ -1108,9 +1099,7 @@ def size_of_direction(x: Any) -> Any:
 
 
 def sign_of_A(x: Any) -> Any:
-    """The sign of the determinant of A: the product of the signs of its pivots; a symmetric A has only
-    positive ones.
-    """
+    """The sign of the determinant of A: the product of the signs of its pivots; + for a symmetric A."""
 
     def of_pivot(k: Any, sign: Any) -> Any:
         return where(x.Dinv[k] < 0.0, -sign, sign)
@@ -1119,8 +1108,8 @@ def sign_of_A(x: Any) -> Any:
 
 
 def first_change(x: Any, sign: Any) -> Any:
-    """The fraction of the Newton step, forwards or backwards, just beyond the first change of a force's
-    state.
+    """The fraction of the Newton step, in either direction, just beyond the first change of a
+    force's state.
     """
 
     def of_constraint(c: Any, least: Any) -> Any:

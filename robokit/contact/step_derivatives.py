@@ -413,9 +413,7 @@ def _row(x: Any, i: Any) -> None:
 
 
 def by_speed(x: Any, i: Any) -> Any:
-    """Add the dependence of a row on its speed to r_y, also at its motor's largest speed; 1 if the row
-    follows its aim.
-    """
+    """Add the dependence of a row on its speed to r_y; returns 1 if the row follows its aim."""
     j, gain = x.r_row[i], x.r_gain[i]
     follows, g, room = follows_aim(x, i)
     limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
@@ -446,9 +444,7 @@ def opposes(x: Any, i: Any, R: Any, change: Any) -> Any:
 
 
 def by_motor(x: Any, i: Any) -> None:
-    """Joint forces that act through a motor are impulses of its row: in dy, they have no effect at its
-    limits.
-    """
+    """Joint forces that act through a motor are impulses of its row; in dy, they have no effect at limits."""
     j = where(x.r_kind[i] == MOTOR, x.r_row[i], 0)
     felt = cond(x.r_kind[i] == MOTOR, lambda: x.dt[0] * follows_aim(x, i)[0], lambda: 1.0 * x.dy[j, 2, j])
     x.dy[j, 2, j] = felt
