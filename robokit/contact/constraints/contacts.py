@@ -5,37 +5,40 @@ feels, over dt,
 
     N = max(0, -k (phi + dt u_n) - d u_n)      t = -k_t (e + dt u_t) - d_t u_t, shortened to mu N
 
-e is how far its bristle is bent. What sticks is held by the bristle and does not creep. As a constraint:
+e is the deflection of its bristle, a tangential spring that holds a sticking contact, so that it does not
+creep. As a constraint:
 
     kd = k dt + d           R_n = 1/(dt kd)        aim_n = -phi k/kd (phi < 0),  -phi/dt (phi >= 0)
     k_t = 30 k,  d_t = sqrt(30) d,  kd_t = k_t dt + d_t
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
-What comes fast is damped more, d (1 + u^2 / c^2). It then bends the spring by less than the weight does, and
-nothing comes back. That would stop it within a share of a step; so the damping d + more of a step is what
-takes as much of u0, its speed along the normal before, less what the spring takes of that in a step. For
-bodies of the mobility w the equation of motion has the solution v, which implicit Euler's has then, too.
+A fast impact is damped more, d (1 + u^2 / c^2). It then compresses the spring by less than the weight does,
+and does not bounce. In discrete time this damping would stop the contact within a fraction of a step. The
+damping d + more of a step is therefore chosen such that it removes as much of u0, the normal speed before the
+step less what the spring removes in it, as the continuous law does. For bodies of the mobility w that law has
+the solution v, which implicit Euler then has, too.
 
     dv/dt = -w d (1 + v^2 / c^2) v        v(dt)^2 = u0^2 E / (1 + (1 - E) u0^2 / c^2),  E = exp(-2 w d dt)
     E = 1 / (1 + a)^2 of implicit Euler,  a = w dt d,  d' = d / c^2,  c = 0.2 sink / time
     1 + w dt (d + more) = (1 + a) sqrt(1 + x),  x = (1 - E) u0^2 / c^2 = w dt d' u0^2 (2 + a) / (1 + a)^2
 
-It acts along the tangents, too.
+The additional damping acts along the tangents, too.
 
-With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three. It
-falls on to the surface, arrives there the time t after the kick at the speed S, and rises from there:
+With a restitution r, a fast contact leaves at r times its speed of approach, with R = 1e-4 w along all three
+axes. After the kick it continues to fall, arrives at the surface after the time t with the speed S, and rises
+from there:
 
     h = phi - g dt^2/8,  s0 = -u_n + g dt/2,  S^2 = s0^2 + 2 g h,  t = 2 h / (s0 + S),  s = r S
-    on the way: aim_n = (s T - g T^2/2 - h) / dt        after it: aim_n = s - g (T - dt/2)
+    to the next kick: aim_n = (s T - g T^2/2 - h) / dt        after the step: aim_n = s - g (T - dt/2)
 
-(landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
-what falls is h above the surface where the kick has it at phi; g is how fast it falls on in a step without
-bounces (impacts.py). T is what is left of the step, dt - t, but at least dt/2: the pose that a run records is
-that of dt/2, where its velocity comes from, and would be inside of the surface. So is that of what would be
-back within the step. What does not arrive in the step is kept out on the way, and feels nothing else. The
-spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of a
-gap of 0.
+These are the aims of the two solutions in landings.py. The velocities of a kick are those half a step before
+and after it, so a falling contact is at the height h when its gap at the kick is phi. g is the acceleration
+at which the gap closes in a step without bounces (impacts.py). T is the rest of the step, dt - t, but at
+least dt/2: otherwise the recorded pose, which is that at dt/2, would be inside the surface. The same holds
+for a contact that would be back within the step. A contact that does not arrive in the step is kept out until
+the next kick, and has no other force. The spring adds nothing to the speed of a bounce: until the contact is
+out, or is pressed in again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.

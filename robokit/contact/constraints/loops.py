@@ -1,7 +1,7 @@
-"""Loop joints: what they hold has no relative velocity.
+"""Loop joints: the relative velocity that they constrain is zero.
 
-A loop joint between bodies a and b holds up to three rotations and three positions of its frame S on b in
-its frame P on a. With R and r, axes and origin of S seen from P, these are 0 where it is closed:
+A loop joint between bodies a and b constrains up to three rotations and three positions of its frame S on b
+in its frame P on a. With R and r, axes and origin of S seen from P, these are 0 where it is closed:
 
     rotations    all of them: 2 tan(theta/2) u     tilts of the axis: 2 tan(theta/2) of R axis about t1, t2
                  of a cross: axis . R t1
@@ -13,10 +13,10 @@ is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations a
 
     u = E (V_b - V_a)     R = 1e-3 w     aim = -E (V_b - V_a) before + R lambda     set: all impulses
 
-w is the mobility of all that hangs together, as one body, and lambda the impulse of the last step, then that
-of the last iteration. So the mean velocity of the step is one that the loop allows, and the impulse does no
-work, also where loops repeat each other. What a step leaves open is projected away at its end, see closing. A
-loop stores nothing.
+w is the mobility of all bodies connected to the loop, as one rigid body, and lambda the impulse of the last
+step, then that of the last iteration. So the mean velocity of the step is one that the loop allows, and the
+impulse does no work, also in redundant loops. The gap that a step leaves is removed by a projection at its
+end (`close`). A loop stores no energy.
 
 Source: RBDA sections 8.2 and 8.3; R. T. Rockafellar (1976), proximal point iteration.
 Cost: O(loops), 600 operations each.
