@@ -299,8 +299,9 @@ def remembered(near_pair: Any, size: Any) -> Any:
 
 
 def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
-    """A lower bound of a pair's gap, from the bounding spheres of its shapes, and the gap below which it
-    counts.
+    """A lower bound of a pair's gap, from its bounding spheres, and the gap below which it counts.
+
+    The bound has a margin for rounding, because the impact of a neighbour may pass through contacts at rest.
     """
     a, b = shapes
     body_a, body_b = x.shape_body[a], x.shape_body[b]

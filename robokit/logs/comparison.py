@@ -119,7 +119,7 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
 
 
 def robot_of(log: Any) -> Robot:
-    """The robot of a log; WrongType for what is no trajectory, ShapeError for one without its robot."""
+    """The robot of a log. Raises WrongType: it is no trajectory; ShapeError: it has no robot."""
     if not isinstance(log, Trajectory):
         raise WrongType("log", log, "a Trajectory: robokit.read_log(path, robot)")
     if log.robot is None:

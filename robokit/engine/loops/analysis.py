@@ -45,7 +45,23 @@ CALLS = (ops.APPLY, ops.VMAP)
 
 
 class Live:
-    """The parts of a recording that are needed."""
+    """The parts of a recording that are needed.
+
+    Args:
+        graph: the recording, without calls of other compiled kernels.
+        arrays: numbers of those whose content matters at the end.
+        others: operations that matter anyway.
+
+    Attributes:
+        nodes: numbers of the operations.
+        outputs: the values that each control operation leaves, by position, and what a loop carries.
+        values: the nodes that read them, by control operation.
+        needed_parameters: positions of the parameters that each function needs.
+        needed_results: positions of the results that somebody needs of it.
+        functions: numbers of the functions that are called, each after those that it calls.
+        control: the operation that runs each region of a loop or a condition, by the region's number.
+        failures: the operations that may end a call, and the status that it then returns, from 1.
+    """
 
     def __init__(self, graph: LoopGraph, arrays: Collection[int], others: Collection[int] = ()) -> None:
         self.graph = graph
