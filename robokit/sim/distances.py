@@ -187,7 +187,7 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
     check_robot(robot)
     if samples is not None:
         warn(
-            "collision_pairs: samples does nothing: all pairs of bodies are kept apart; leave it out",
+            "collision_pairs: samples does nothing: all pairs of bodies are checked; leave it out",
         )
     return robot.derived.get("collision pairs", lambda: _collision_pairs(robot))
 

@@ -432,7 +432,7 @@ class Derivation:
         if _is_array(unknown) and not isinstance(unknown, np.ndarray):
             return made.array(unknown)
         if _has_array(unknown):
-            raise TypeError("solution: the unknown is numbers, in tuples and lists, or one array of them")
+            raise TypeError("solution: the unknown must be numbers, in tuples and lists, or one array")
         return made.numbers()
 
     def _frozen(self, function: Callable[..., Any]) -> Callable[..., Any]:
