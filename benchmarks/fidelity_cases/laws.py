@@ -284,9 +284,9 @@ def residuals(look: Look) -> Found:
     leaning by 4 degrees, eight times for 2 s. Measured for each point on the ground and each step, the
     largest of: (1) the normal force times the gap at the next kick, a step later, if that is open; (2) the
     force outside the cone; (3) the length of µ N u + t s, with the tangential force t, the velocity u of the
-    point and its speed s. The last is zero if friction is as large as possible and opposed to u; points count if they
-    slide by more than 1 mm/s. Forces are in weights. Source: Q. Le Lidec et al., "Contact models in robotics:
-    a comparative analysis" (2024).
+    point and its speed s. The last is zero if friction is as large as possible and opposed to u; points count
+    if they slide by more than 1 mm/s. Forces are in weights. Source: Q. Le Lidec et al., "Contact models in
+    robotics: a comparative analysis" (2024).
     """
     found, rng = Found(notes=list(RESIDUAL_NOTES)), np.random.default_rng(2)
     robot, ground = s.box((0.1, 0.1, 0.1), 1.0), s.ground(friction=MU)

@@ -103,6 +103,7 @@ class Picture(HTMLParser):
         self.arrows: list[set[str]] = []
         self.boxes: list[str] = []
         self.links: list[str] = []
+        self.width, self.ends = 0.0, []
         self.feed(svg)
 
     def handle_starttag(self, tag, attrs):
@@ -112,6 +113,10 @@ class Picture(HTMLParser):
             self.arrows.append(set(kinds))
         if tag == "g" and "part" in kinds:
             self.boxes += [kind.removeprefix("at-") for kind in kinds if kind.startswith("at-")]
+        if tag == "svg":
+            self.width = float(given["viewbox"].split()[2])
+        if tag == "rect":
+            self.ends += [float(given["x"]), float(given["x"]) + float(given["width"])]
         if tag == "a":
             self.links.append(given["href"])
 
@@ -121,6 +126,7 @@ class Picture(HTMLParser):
 def test_the_picture_of_the_house_has_every_part_and_every_import(folder):
     drawn = Picture(house_picture.draw(folder))
     assert sorted(drawn.boxes) == sorted(part for parts in house.FLOORS[folder] for part in parts)
+    assert min(drawn.ends) >= 0.0 and max(drawn.ends) <= drawn.width  # no box is cut off
     for link in drawn.links:
         assert f".. _{link.removeprefix('#')}:\n" in page("architecture"), f"no paragraph {link}"
     edges = house_picture.imports_between(folder)
