@@ -100,6 +100,16 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
             assert np.array_equal(a, b)
 
 
+def test_a_card_has_all_of_a_program_whose_iterations_share_code_elsewhere() -> None:
+    """ABA of a chain of 100: the processor has a tenth of its operations as code, and a table for the rest."""
+    made = kernel(rk.load("chain"), "aba", reproducible=True)
+    planned = made._maker.planned(CardTarget(FLOAT64, "sm_90"))
+    assert planned.shared is not None and 10 * planned.shared.written < len(planned.program.order)
+    given = inputs(made, 5)
+    for a, b in zip(answers(made, given), on_card(made, given, 5), strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_batches_of_any_size_and_layout() -> None:
     made = kernel(rk.load("arm"), "rnea")
     q, v, a = inputs(made, 70)
