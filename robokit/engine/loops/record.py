@@ -48,9 +48,10 @@ import numpy as np
 from robokit import dataclass_tools
 from robokit.engine.trace import ops, scalar
 from robokit.engine.trace.graph import Graph, Node
+from robokit.engine.trace.record import Same
 from robokit.engine.trace.scalar import KEPT, Number, Scalar, Truth
 from robokit.spatial import control_flow
-from robokit.spatial.control_flow import Same, cond, count_from_start, while_loop
+from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
 
 _KINDS = {each.number: each.kind for each in ops.OPERATIONS} | {ops.CONST: ops.REAL, ops.WHOLE: ops.INTEGER}
