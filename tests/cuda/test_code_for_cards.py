@@ -101,7 +101,7 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_card_has_all_of_a_program_whose_iterations_share_code_elsewhere() -> None:
-    """ABA of a chain of 100: the processor has a tenth of its operations as code, and a table for the rest."""
+    """ABA of a chain of 100: the processor has a tenth of its operations as code, and a table."""
     made = kernel(rk.load("chain"), "aba", reproducible=True)
     planned = made._maker.planned(CardTarget(FLOAT64, "sm_90"))
     assert planned.shared is not None and 10 * planned.shared.written < len(planned.program.order)

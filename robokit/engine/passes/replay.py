@@ -16,106 +16,7 @@ from robokit.spatial import control_flow, linear
 from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import call, vmap
 
-
-def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
-    """The value of each node on other scalars; None where no output needs it."""
-    value = leaves(program, arguments)
-    interpret(program.nodes, value, program.order)
-    return value
-
-
-def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The outputs on other scalars; who records them is asked and told what was asked and told at first.
-
-    ``program``: recorded with ``shares="asked"``; ``arguments``: of the program.
-    """
-    nodes, value, answers = program.nodes, leaves(program, arguments), dict[int, list[list[Any]]]()
-    own, bodies = program.lines()
-
-    def body(k: int, *column: Any) -> list[Any]:
-        block = program.blocks[k]
-        for parameter, x in zip(block.parameters, column, strict=True):
-            value[parameter] = x
-        interpret(nodes, value, bodies[k])
-        return [value[r] if type(r) is int else r for r in block.results]
-
-    functions = [partial(body, k) for k in range(len(bodies))]
-
-    def answer(number: int) -> list[list[Any]]:
-        k = called(program, number)
-        block, operands = program.blocks[k], [value[n] for n in nodes[number][2:]]
-        if block.lanes == 1:
-            return [call(functions[k], *operands)]
-        rows = [operands[j :: len(block.parameters)] for j in range(len(block.parameters))]
-        return vmap(functions[k])(*rows)
-
-    marks, told, waiting = program.marks, 0, list[int]()
-    for number in own:
-        op = nodes[number][0]
-        begins = told < len(marks) and marks[told] <= number
-        if begins or op in (ops.CALL, ops.RESULT):
-            interpret(nodes, value, waiting)
-            waiting = []
-        while told < len(marks) and marks[told] <= number:
-            generic.iteration_begins()
-            told += 1
-        if op == ops.CALL:
-            answers[number] = answer(number)
-        elif op == ops.RESULT:
-            value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
-        else:
-            waiting.append(number)
-    interpret(nodes, value, waiting)
-    for _ in marks[told:]:
-        generic.iteration_begins()
-    return [[value[r] if type(r) is int else r for r in row] for row in program.results]
-
-
-def leaves(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
-    """The values of inputs and constants; None for all other nodes."""
-    nodes = program.nodes
-    value: list[Any] = [None] * len(nodes)
-    for number, node in enumerate(nodes):
-        op = node[0]
-        if op == ops.INPUT:
-            value[number] = arguments[node[1]][node[2]]
-        elif op == ops.CONST:
-            value[number] = node[1]
-    return value
-
-
-def interpret(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None:
-    """Compute the values of some nodes, in order."""
-    for number in numbers:
-        node = nodes[number]
-        op = node[0]
-        if op == ops.MUL:
-            value[number] = value[node[1]] * value[node[2]]
-        elif op == ops.ADD:
-            value[number] = value[node[1]] + value[node[2]]
-        elif op == ops.SUB:
-            value[number] = value[node[1]] - value[node[2]]
-        elif op == ops.SOLVED:
-            _solve(nodes, value, number)
-        else:
-            value[number] = INTERPRET[op](*[value[operand] for operand in node[1:]])
-
-
-def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
-    """One of the numbers that solve an equation.
-
-    Where that is to be differentiated in turn, all of them are noted, and the residuals computed again: as
-    functions of the numbers that solve the equation, no longer of what was found for them.
-    """
-    equation, notes = Equation(nodes, number), noted()
-    if notes is None:
-        value[number] = value[equation.at[number - equation.first]]
-    elif any(value[n] is not value[v] for n, v in zip(equation.numbers, equation.at, strict=True)):
-        rows = equation.at, equation.residuals, equation.right, equation.solved
-        found = notes.solved(*([value[n] for n in row] for row in rows))
-        for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
-            value[n] = value[v] = x
-        interpret(nodes, value, equation.between(equation.at, equation.residuals))
+# -- Operations on scalars of any kind --------------------------------------------------------------------
 
 
 def _still(x: Any, _: Any, *beside: Any) -> Any:
@@ -151,7 +52,9 @@ def either(a: Any, b: Any) -> Any:
     return a | b if own is None else own(a, b)
 
 
-INTERPRET: dict[int, Callable[..., Any]] = {
+Operations = Mapping[int, Callable[..., Any]]  # by opcode
+
+INTERPRET: Operations = {
     ops.DIV: operator.truediv,
     ops.SQRT: generic.sqrt,
     ops.SIN: generic.sin,
@@ -170,6 +73,124 @@ INTERPRET: dict[int, Callable[..., Any]] = {
     ops.STILL: _still,
 }
 """How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
+
+
+# -- Programs ---------------------------------------------------------------------------------------------
+
+
+def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    """The value of each node on other scalars; None where no output needs it."""
+    value = leaves(program, arguments)
+    interpret(program.nodes, value, program.order)
+    return value
+
+
+def evaluated(program: Program, *arguments: Sequence[float]) -> list[list[float]]:
+    """The outputs on floats, one sequence of them for each input: each operation as its table has it.
+
+    With the sines of the C library, this is what compiled code is compared with.
+    """
+    numbers = [[float(x) for x in row] for row in arguments]
+    return [[float(x) for x in row] for row in replayed(program, numbers, ops.ON_NUMBERS)]
+
+
+def replayed(
+    program: Program, arguments: Sequence[Sequence[Any]], operations: Operations = INTERPRET
+) -> list[list[Any]]:
+    """The outputs on other scalars; who records them is asked and told what was asked and told at first.
+
+    ``program``: recorded with ``shares="asked"``; ``arguments``: of the program; ``operations``: how each of
+    its operations is done.
+    """
+    nodes, value, answers = program.nodes, leaves(program, arguments), dict[int, list[list[Any]]]()
+    own, bodies = program.lines()
+
+    def body(k: int, *column: Any) -> list[Any]:
+        block = program.blocks[k]
+        for parameter, x in zip(block.parameters, column, strict=True):
+            value[parameter] = x
+        interpret(nodes, value, bodies[k], operations)
+        return [value[r] if type(r) is int else r for r in block.results]
+
+    functions = [partial(body, k) for k in range(len(bodies))]
+
+    def answer(number: int) -> list[list[Any]]:
+        k = called(program, number)
+        block, operands = program.blocks[k], [value[n] for n in nodes[number][2:]]
+        if block.lanes == 1:
+            return [call(functions[k], *operands)]
+        rows = [operands[j :: len(block.parameters)] for j in range(len(block.parameters))]
+        return vmap(functions[k])(*rows)
+
+    marks, told, waiting = program.marks, 0, list[int]()
+    for number in own:
+        op = nodes[number][0]
+        begins = told < len(marks) and marks[told] <= number
+        if begins or op in (ops.CALL, ops.RESULT):
+            interpret(nodes, value, waiting, operations)
+            waiting = []
+        while told < len(marks) and marks[told] <= number:
+            generic.iteration_begins()
+            told += 1
+        if op == ops.CALL:
+            answers[number] = answer(number)
+        elif op == ops.RESULT:
+            value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
+        else:
+            waiting.append(number)
+    interpret(nodes, value, waiting, operations)
+    for _ in marks[told:]:
+        generic.iteration_begins()
+    return [[value[r] if type(r) is int else r for r in row] for row in program.results]
+
+
+def leaves(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    """The values of inputs and constants; None for all other nodes."""
+    nodes = program.nodes
+    value: list[Any] = [None] * len(nodes)
+    for number, node in enumerate(nodes):
+        op = node[0]
+        if op == ops.INPUT:
+            value[number] = arguments[node[1]][node[2]]
+        elif op == ops.CONST:
+            value[number] = node[1]
+    return value
+
+
+def interpret(
+    nodes: Sequence[Any], value: list[Any], numbers: Iterable[int], operations: Operations = INTERPRET
+) -> None:
+    """Compute the values of some nodes, in order."""
+    for number in numbers:
+        node = nodes[number]
+        op = node[0]
+        if op == ops.MUL:
+            value[number] = value[node[1]] * value[node[2]]
+        elif op == ops.ADD:
+            value[number] = value[node[1]] + value[node[2]]
+        elif op == ops.SUB:
+            value[number] = value[node[1]] - value[node[2]]
+        elif op == ops.SOLVED:
+            _solve(nodes, value, number)
+        else:
+            value[number] = operations[op](*[value[operand] for operand in node[1:]])
+
+
+def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
+    """One of the numbers that solve an equation.
+
+    Where that is to be differentiated in turn, all of them are noted, and the residuals computed again: as
+    functions of the numbers that solve the equation, no longer of what was found for them.
+    """
+    equation, notes = Equation(nodes, number), noted()
+    if notes is None:
+        value[number] = value[equation.at[number - equation.first]]
+    elif any(value[n] is not value[v] for n, v in zip(equation.numbers, equation.at, strict=True)):
+        rows = equation.at, equation.residuals, equation.right, equation.solved
+        found = notes.solved(*([value[n] for n in row] for row in rows))
+        for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
+            value[n] = value[v] = x
+        interpret(nodes, value, equation.between(equation.at, equation.residuals))
 
 
 # -- Solved equations ------------------------------------------------------------------------------------
