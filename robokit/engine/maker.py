@@ -326,26 +326,13 @@ class Maker:
         # A function from outside robokit may change where the digest of robokit's own sources does not.
         path = getattr(getattr(self.function, "__code__", None), "co_filename", "")
         inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        sources = (
-            disk_cache.source_digest(),
-            b"" if not path or path.startswith(inside) else disk_cache.source_file(path),
-        )
-        if self._key is None or not sources[0] or sources[1] is None:
+        outside = b"" if not path or path.startswith(inside) else disk_cache.source_file(path)
+        sources = disk_cache.source_digest(), outside
+        if self._key is None or not sources[0] or outside is None:
             return None
-        settings = (
-            ir.CHUNK,
-            ir.LONGER,
-            ir.GROUP,
-            ir.HELD,
-            ir.FITS,
-            WORTH,
-            PIECE,
-            NODE_BUDGET,
-            CODE_BUDGET,
-            LEAST,
-        )
+        sizes = ir.CHUNK, ir.LONGER, ir.GROUP, ir.HELD, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET, LEAST
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
-        return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
+        return disk_cache.digest(features, *sources, self._key, self._signature, made_for, sizes)
 
 
 def _baseline_name(name: str) -> str:

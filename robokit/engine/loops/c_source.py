@@ -113,12 +113,7 @@ def header(name: str, about: Sequence[str], declarations: str) -> str:
     """
     guard = f"{name.upper()}_H"
     return "\n".join(
-        [
-            comment(about),
-            f"#ifndef {guard}\n#define {guard}\n",
-            declarations,
-            f"#endif /* {guard} */\n",
-        ]
+        [comment(about), f"#ifndef {guard}\n#define {guard}\n", declarations, f"#endif /* {guard} */\n"]
     )
 
 
@@ -158,13 +153,7 @@ class CWriter:
     """
 
     def __init__(
-        self,
-        graph: LoopGraph,
-        live: Live,
-        name: str,
-        arguments: Sequence[str],
-        real: Real,
-        own_sines: bool,
+        self, graph: LoopGraph, live: Live, name: str, arguments: Sequence[str], real: Real, own_sines: bool
     ) -> None:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")

@@ -821,10 +821,8 @@ class FunctionWriter:
         differs = self._width(node[1])
         condition = self._value(node[1], differs)
         kinds = [graph.kinds[r] for r in then.results]
-        wides = [
-            not self.varying.isdisjoint(pair) for pair in zip(then.results, otherwise.results, strict=True)
-        ]
-        wides = [wide or differs for wide in wides]
+        pairs = zip(then.results, otherwise.results, strict=True)
+        wides = [differs or not self.varying.isdisjoint(pair) for pair in pairs]
         if not differs:
             ends = []
             out.do(f"br i1 {condition}, label %then{k}, label %else{k}")
@@ -1031,10 +1029,8 @@ class Driver:
         out.do("%next_row = add i64 %row, 1")
         out.do("br label %row_head")
         out.do("end:")
-        parameters = (
-            "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps, ptr %done"
-        )
-        return f"define void @{self.name}_rows({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+        heading = f"define void @{self.name}_rows({BATCH}, ptr %done) #2"
+        return f"{heading} {{\nentry:\n{out.text()}\n  ret void\n}}\n"
 
     def batch(self, body: str) -> str:
         """``i64 NAME_batch(ptr args, ptr strides, ptr env, i64 start, i64 stop, i64 passes, ptr jumps)``.

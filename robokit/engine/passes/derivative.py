@@ -210,10 +210,7 @@ class _Along:
     """
 
     def __init__(
-        self,
-        program: Program,
-        arguments: Sequence[Sequence[Any]],
-        seeds: Mapping[tuple[int, int], Any],
+        self, program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
     ) -> None:
         nodes = program.nodes
         self.program, self.value = program, leaves(program, arguments)
@@ -509,14 +506,7 @@ class Recorded:
         shares: Shares = False
         if calls and graph is not None and graph.shared is not None:
             shares = "large" if graph.large else True
-        program = trace(
-            self.function,
-            self.inputs,
-            self.outputs,
-            NODE_BUDGET,
-            shares=shares,
-            equations=True,
-        )
+        program = trace(self.function, self.inputs, self.outputs, NODE_BUDGET, shares=shares, equations=True)
         if graph is None:
             self._program = program
         return program
