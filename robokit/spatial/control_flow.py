@@ -351,11 +351,15 @@ def flat(values: Any) -> list[Any]:
     return [values]
 
 
+def like(pattern: Any, items: list[Any]) -> Any:
+    """A tuple or list of the kind of another one."""
+    return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
+
+
 def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
     """Numbers in the nested form of a pattern."""
     if isinstance(pattern, tuple | list):
-        each = [shaped_like(part, numbers) for part in pattern]
-        return type(pattern)(*each) if hasattr(pattern, "_fields") else type(pattern)(each)
+        return like(pattern, [shaped_like(part, numbers) for part in pattern])
     return next(numbers)
 
 
@@ -408,10 +412,9 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
     """
     rest = iter(items)
 
-    def like(part: Any) -> Any:
+    def filled(part: Any) -> Any:
         if isinstance(part, (tuple, list)):
-            found = [like(each) for each in part]
-            return part._make(found) if hasattr(part, "_make") else type(part)(found)
+            return like(part, [filled(each) for each in part])
         if isinstance(part, np.ndarray) and part.ndim:
             made = np.empty(part.shape, object)
             made.ravel()[:] = [next(rest) for _ in range(made.size)]
@@ -423,7 +426,7 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
             )
         return next(rest)
 
-    return like(pattern)
+    return filled(pattern)
 
 
 def check_residuals(count: int, wanted: int) -> None:

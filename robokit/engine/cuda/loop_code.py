@@ -546,7 +546,7 @@ class CardFunction(FunctionWriter):
     def _look(self, turns: str = "1") -> None:
         """Nothing: Ctrl-C does not reach a card."""
 
-    def _for(self, number: int, node: tuple) -> None:
+    def _for(self, number: int, node: tuple, *_: Any) -> None:
         count, region = self.known.value(node[2]), self.graph.regions[node[1]]
         turns = self._at_once(region)
         if count is None or count > 1:
@@ -635,7 +635,7 @@ class CardFunction(FunctionWriter):
             ),
         ]
         self._block(f"rest{k}")
-        self._turns(number, node, f"%i{k}", names)
+        super()._for(number, node, f"%i{k}", names)
 
     def _cond(self, number: int, node: tuple) -> None:
         condition = self.known.value(node[1])

@@ -298,18 +298,15 @@ class Pattern:
     stride: int = 1  # lanes of the memory of own arrays, where the function runs for one of them
 
 
-class Uniformity:
-    """What may differ between lanes in the functions of a recording."""
+class Uniformity(dict[Pattern, "Varying"]):
+    """What may differ between lanes in the functions of a recording, by how they are called."""
 
     def __init__(self, graph: LoopGraph) -> None:
         self.graph = graph
-        self._known: dict[Pattern, Varying] = {}
 
-    def of(self, pattern: Pattern) -> Varying:
-        """What may differ in a function that is called so."""
-        if pattern not in self._known:
-            self._known[pattern] = Varying(self, pattern)
-        return self._known[pattern]
+    def __missing__(self, pattern: Pattern) -> Varying:
+        self[pattern] = found = Varying(self, pattern)
+        return found
 
 
 class Varying:
@@ -358,7 +355,7 @@ class Varying:
             elif opcode in (ops.APPLY, ops.VMAP):
                 results: list[bool] = []
                 for values in calls(self.graph, node):
-                    results += self.uniformity.of(self.called(node, values)).results
+                    results += self.uniformity[self.called(node, values)].results
                 self.left.update((number, k) for k, differs in enumerate(results) if differs)
             elif opcode == ops.VALUE:
                 if node[1:3] in self.left:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -34,7 +35,7 @@ from robokit.engine.trace import scalar
 from robokit.engine.trace.scalar import Number, Truth
 from robokit.spatial import control_flow, elementary, linear
 from robokit.spatial import scalars as generic
-from robokit.spatial.control_flow import for_range, zeros
+from robokit.spatial.control_flow import for_range, like, zeros
 from robokit.spatial.scalars import where
 
 _levels = itertools.count(1)
@@ -96,24 +97,6 @@ class Dual(Number):
     def __floor__(self) -> Any:
         return generic.floor(self.value)
 
-    def __lt__(self, other: Any) -> Any:
-        return self.value < _value_of(other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.value <= _value_of(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.value > _value_of(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.value >= _value_of(other)
-
-    def __eq__(self, other: object) -> Any:
-        return self.value == _value_of(other)
-
-    def __ne__(self, other: object) -> Any:
-        return self.value != _value_of(other)
-
     def __float__(self) -> float:
         raise TypeError(
             "a number with derivatives is no plain one: use the functions of robokit.spatial.scalars and "
@@ -125,6 +108,14 @@ class Dual(Number):
     def _function(self, value: Any, slope: Any) -> Dual:
         """A function of this number, whose derivative is known."""
         return Dual(self.level, value, [d * slope for d in self.tangents])
+
+
+def _comparing(how: Callable[[Any, Any], Any]) -> Callable[[Dual, Any], Any]:
+    return lambda a, b: how(a.value, _value_of(b))
+
+
+for _how in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+    setattr(Dual, f"__{_how.__name__}__", _comparing(_how))
 
 
 def _aligned(a: Any, b: Any) -> tuple[int, Any, Any, Any, Any]:
@@ -231,18 +222,13 @@ class DualArray:
 def _still(x: Any, level: int) -> Any:
     """Numbers and arrays without derivatives of a level."""
     if isinstance(x, (tuple, list)):
-        return _like(x, [_still(each, level) for each in x])
+        return like(x, [_still(each, level) for each in x])
     if isinstance(x, np.ndarray) and any(each.__class__ is Dual for each in x.flat):
         return control_flow.shaped(x, [_still(each, level) for each in x.flat])
     if x.__class__ not in (Dual, DualArray):
         return x
     value = _still(x.value, level)
     return value if x.level == level else x.__class__(x.level, value, [_still(d, level) for d in x.tangents])
-
-
-def _like(pattern: Any, items: list[Any]) -> Any:
-    """A tuple or list of the kind of another one."""
-    return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
 
 
 def _is_array(x: Any) -> bool:
@@ -312,7 +298,7 @@ class Derivation:
         derivatives become pairs as well, so that what has some later is of the same form.
         """
         if isinstance(x, (tuple, list)):
-            return _like(x, [self.lowered(each, all_reals) for each in x])
+            return like(x, [self.lowered(each, all_reals) for each in x])
         own = x.__class__ in (Dual, DualArray) and x.level == self.level
         if x.__class__ is DualArray and own:
             return self.array((x.value, *x.tangents))
@@ -328,7 +314,7 @@ class Derivation:
             return Dual(self.level, x[0], x[1:])
         if x.__class__ is self.array:
             return DualArray(self.level, x[0], x[1:])
-        return _like(x, [self.raised(each) for each in x]) if isinstance(x, (tuple, list)) else x
+        return like(x, [self.raised(each) for each in x]) if isinstance(x, (tuple, list)) else x
 
     def values(self, x: Any) -> Any:
         """The same without derivatives."""
@@ -504,7 +490,7 @@ def jvp(function: Callable[..., Any], values: Sequence[Any], *directions: Sequen
 def _tangents(words: Derivation, x: Any, k: int) -> Any:
     """The derivatives along a direction: 0 of what has none."""
     if isinstance(x, (tuple, list)):
-        return _like(x, [_tangents(words, each, k) for each in x])
+        return like(x, [_tangents(words, each, k) for each in x])
     if isinstance(x, np.ndarray):
         return control_flow.shaped(x, [_tangents(words, each, k) for each in x.flat])
     if x.__class__ in (Dual, DualArray) and x.level == words.level:

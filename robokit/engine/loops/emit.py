@@ -185,7 +185,7 @@ class FunctionWriter:
         self.module, self.pattern = module, pattern
         self.graph, self.real, self.lanes = module.graph, module.real, pattern.lanes
         self.called = self.graph.functions[pattern.function]
-        self.uniform = module.uniformity.of(pattern)
+        self.uniform = module.uniformity[pattern]
         self.varying = self.uniform.nodes
         self.out = Lines(self.real)
         self.names: dict[int, str] = {}
@@ -307,7 +307,7 @@ class FunctionWriter:
                 value, t = whole, wider
             arguments.append(f"{t} {value}")
         found = self._called(node, pattern, arguments)
-        flags = self.module.uniformity.of(pattern).results
+        flags = self.module.uniformity[pattern].results
         kinds = [graph.kinds[k] for k in graph.functions[node[1]].region.results]
         return [
             [
@@ -322,7 +322,7 @@ class FunctionWriter:
     def _called(self, node: tuple, pattern: Pattern, arguments: list[str]) -> list[str]:
         """Results of a call with these values."""
         name = self.module.function(pattern)
-        wide, masked = self.module.uniformity.of(pattern).results, pattern.masked
+        wide, masked = self.module.uniformity[pattern].results, pattern.masked
         arguments = ["ptr %links", *(f"ptr {self.bases[k]}" for k in node[2]), *arguments]
         if masked:
             arguments.append(f"{vector(self.lanes, 'i1')} {self.mask}")
@@ -705,10 +705,7 @@ class FunctionWriter:
         pairs = zip(starts, parameters, strict=True)
         return [self._value(start, self._width(parameter)) for start, parameter in pairs]
 
-    def _for(self, number: int, node: tuple) -> None:
-        self._turns(number, node)
-
-    def _turns(self, number: int, node: tuple, turn: str = "0", firsts: Sequence[str] | None = None) -> None:
+    def _for(self, number: int, node: tuple, turn: str = "0", firsts: Sequence[str] | None = None) -> None:
         """The turns of a loop from ``turn`` on; ``firsts``: what is carried to it, if not its starts."""
         graph, out, k = self.graph, self.out, self._fresh()
         region, count, starts = graph.regions[node[1]], node[2], node[3:]

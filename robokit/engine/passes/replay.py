@@ -32,24 +32,17 @@ def chosen(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
     return generic.where(condition, a, b)
 
 
-def opposite(a: Any) -> Any:
-    """Not a, for the outcome of a comparison of any scalars."""
-    if type(a) is bool:
-        return not a
-    own = generic.library(a, "logic_not")  # of CasADi, whose expressions have no ~, & and |
-    return ~a if own is None else own(a)
+def _logic(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation on outcomes of comparisons; CasADi's expressions have no ~, & and |, but functions."""
+
+    def run(*operands: Any) -> Any:
+        own = (generic.library(x, name) for x in operands)
+        return next(filter(None, own), usual)(*operands)
+
+    return run
 
 
-def both(a: Any, b: Any) -> Any:
-    """a and b, for outcomes of comparisons."""
-    own = generic.library(a, "logic_and") or generic.library(b, "logic_and")
-    return a & b if own is None else own(a, b)
-
-
-def either(a: Any, b: Any) -> Any:
-    """a or b, for outcomes of comparisons."""
-    own = generic.library(a, "logic_or") or generic.library(b, "logic_or")
-    return a | b if own is None else own(a, b)
+opposite = _logic("logic_not", lambda a: not a if type(a) is bool else ~a)
 
 
 Operations = Mapping[int, Callable[..., Any]]  # by opcode
@@ -67,8 +60,8 @@ INTERPRET: Operations = {
     ops.LT: operator.lt,
     ops.LE: operator.le,
     ops.EQ: operator.eq,
-    ops.AND: both,
-    ops.OR: either,
+    ops.AND: _logic("logic_and", operator.and_),
+    ops.OR: _logic("logic_or", operator.or_),
     ops.NOT: opposite,
     ops.STILL: _still,
 }
