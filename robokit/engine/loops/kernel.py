@@ -978,22 +978,22 @@ class LoopKernel:
         arguments = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
         return LoopRunner(self, sizes, dtype).once(arguments, rows)
 
-    def looked_at(self, environment: Environment) -> None:
+    def looked_at(self, memory: Environment) -> None:
         """Raise what a call that is over failed with, if it did."""
-        if environment.context and environment.context.used():
-            self.failed(environment)
+        if memory.context and memory.context.used():
+            self.failed(memory)
 
-    def failed(self, environment: Environment) -> None:
+    def failed(self, memory: Environment) -> None:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
-        assert environment.context is not None
-        status = environment.context.status()
+        assert memory.context is not None
+        status = memory.context.status()
         if status == emit.INTERRUPTED:
             signal.raise_signal(signal.SIGINT)  # whoever handles it does so now
         if status in (emit.INTERRUPTED, emit.ENDED):
             raise KeyboardInterrupt
         node = self.graph.nodes[status // 2]
         if node[0] == LINK:
-            self.graph.links[node[1]].kernel.failed(environment.links[node[1]])
+            self.graph.links[node[1]].kernel.failed(memory.links[node[1]])
         raise failure(self.graph, self.name, status)
 
 
@@ -1011,7 +1011,7 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
         shared.append(emit.MORE)
     if any("@interrupted(" in text for text in texts):
         shared.append(emit.INTERRUPTION)
-    if any("@emit.no_times(" in text for text in texts):
+    if any("@no_times(" in text for text in texts):
         shared.append(emit.no_times(real))
     if any("@llvm.memset" in text for text in texts):
         shared.append(MEMSET)
@@ -1070,9 +1070,8 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
 def _moves(lanes: int, dtype: str) -> tuple[llvm.Loaded, np.ndarray]:
     """The functions that move rows to lanes and back, and their addresses."""
     with MAKING:
-        loaded = code_of(
-            "rows", module([emit.moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES, (lanes, dtype)
-        )
+        text = module([emit.moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES
+        loaded = code_of("rows", text, (lanes, dtype))
         return loaded, np.array([loaded.address(f"move{k}") for k in range(len(emit.MOVES))], np.uint64)
 
 
