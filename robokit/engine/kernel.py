@@ -124,9 +124,7 @@ class Kernel:
         self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
         self._maker = Maker(self.signature, function, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
-        self.function: FlatFunction = (
-            recorded(self._maker.program, function) if self.signature.reproducible else function
-        )
+        self.function = recorded(self._maker.program, function) if self.reproducible else function
 
     @property
     def name(self) -> str:

@@ -409,9 +409,8 @@ class CardFunction(FunctionWriter):
         """The element of an array in a tile, and the numbers that its address is a multiple of."""
         place, out, beside = self.places[array], self.out, self.cards.layout.beside
         terms, known = self._scaled(index)
-        multiple = math.gcd(
-            beside, *(f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
-        )
+        steps = (f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
+        multiple = math.gcd(beside, *steps)
         known += place.offset
         if multiple == 1:
             each, known = self._terms(index)
@@ -568,10 +567,8 @@ class CardFunction(FunctionWriter):
 
     def _ahead(self, region: Region) -> list[int]:
         """Operations of a loop's body that may be done before those of the turns before it."""
-        nodes, written = (
-            self.graph.nodes,
-            {self.graph.nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)},
-        )
+        nodes = self.graph.nodes
+        written = {nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)}
         waits = set(region.parameters[1:])
         for n in region.nodes:
             node = nodes[n]

@@ -135,11 +135,8 @@ class Live:
     def parameters(self, function: Function) -> list[int]:
         """The parameters that a function needs; the kernel has all of its own."""
         numbers = function.region.parameters
-        return (
-            [numbers[k] for k in sorted(self.needed_parameters[function.number])]
-            if function.number
-            else numbers
-        )
+        needed = sorted(self.needed_parameters[function.number])
+        return [numbers[k] for k in needed] if function.number else numbers
 
     def arrays(self, function: Function) -> list[int]:
         """The arrays that a function needs; the kernel has all of its own."""
@@ -163,10 +160,8 @@ class Live:
 
     def values_of(self, call: int) -> list[dict[int, int]]:
         """For each call of a CALL or VMAP, the nodes that read its results, by position in the function."""
-        node, count = (
-            self.graph.nodes[call],
-            len(self.graph.functions[self.graph.nodes[call][1]].region.results),
-        )
+        node = self.graph.nodes[call]
+        count = len(self.graph.functions[node[1]].region.results)
         found: list[dict[int, int]] = [{} for _ in calls(self.graph, node)]
         for value in self.values[call]:
             column, position = divmod(self.graph.nodes[value][2], count)

@@ -371,9 +371,8 @@ class CWriter:
         for kind, (word, _) in self._workspaces().items():
             if node[1] in self.works[kind]:
                 top = self.tops[kind]
-                arrays += (
-                    [f"{word} + {top}", f"{word}_size - {top}"] if top != "0" else [word, f"{word}_size"]
-                )
+                rest = [f"{word} + {top}", f"{word}_size - {top}"]
+                arrays += rest if top != "0" else [word, f"{word}_size"]
         for column, (values, read) in enumerate(zip(live.arguments(n), live.values_of(n), strict=True)):
             arguments, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
             if fails or len(kept) != 1:

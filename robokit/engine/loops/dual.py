@@ -324,42 +324,23 @@ class Derivation:
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
-
-        def turn(k: Any, *carried: Any) -> Any:
-            with self.inside():
-                return self.lowered(body(k, *self.raised(carried)))
-
         with self.outside():
-            found = for_range(self.values(count), turn, *self.lowered(start))
+            found = for_range(self.values(count), self._lowering(body), *self.lowered(start))
         return self.raised((found,) if len(start) == 1 else found)
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
-
-        def goes_on(*carried: Any) -> Any:
-            with self.inside():
-                return test(*self.raised(carried))
-
-        def turn(*carried: Any) -> Any:
-            with self.inside():
-                return self.lowered(body(*self.raised(carried)))
-
+        functions = self._lowering(test, all_reals=False), self._lowering(body)
         with self.outside():
-            found = control_flow.while_loop(goes_on, turn, *self.lowered(start), most=most)
+            found = control_flow.while_loop(*functions, *self.lowered(start), most=most)
         return self.raised((found,) if len(start) == 1 else found)
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
-
-        def branch(function: Callable[[], Any]) -> Any:
-            with self.inside():
-                return self.lowered(function())
-
         with self.outside():
-            found = control_flow.cond(condition, lambda: branch(then), lambda: branch(otherwise))
-        return self.raised(found)
+            return self.raised(control_flow.cond(condition, *map(self._lowering, (then, otherwise))))
 
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`; of another kernel the function is differentiated."""
@@ -376,14 +357,19 @@ class Derivation:
             found = mapped(*([self.lowered(x) for x in row] for row in zip(*columns, strict=True)))
         return [self.raised(each) for each in found]
 
-    def _of_pairs(self, function: Callable[..., Any], all_reals: bool = False) -> Callable[..., Any]:
-        """A function of pairs that calls one of dual numbers; one and the same for one function."""
+    def _lowering(self, function: Callable[..., Any], all_reals: bool = True) -> Callable[..., Any]:
+        """A function of pairs that calls one of dual numbers."""
 
-        def called(*arguments: Any) -> Any:
+        def run(*arguments: Any) -> Any:
             with self.inside():
                 return self.lowered(function(*self.raised(arguments)), all_reals)
 
-        return self.called.setdefault((identity(function), all_reals), called)
+        return run
+
+    def _of_pairs(self, function: Callable[..., Any], all_reals: bool = False) -> Callable[..., Any]:
+        """The same, one and the same for one function."""
+        key = identity(function), all_reals
+        return self.called.setdefault(key, self._lowering(function, all_reals))
 
     def zeros(self, shape: tuple[Any, ...], kind: str) -> Any:
         """As :func:`robokit.spatial.control_flow.zeros`."""

@@ -156,9 +156,9 @@ class LoopRunner(RolloutRunner):
         if self._version_of_spare != self.kernel.version:  # kernels that it calls are compiled well, too
             self._version_of_spare = self.kernel.version
             self._spare.clear()
-        return (
-            self._spare.pop() if self._spare else self.kernel.environment(self.sizes, self.dtype, many=True)
-        )
+        if self._spare:
+            return self._spare.pop()
+        return self.kernel.environment(self.sizes, self.dtype, many=True)
 
     def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
         """As :meth:`RolloutRunner.run`; raises what the kernel fails with."""
