@@ -153,16 +153,15 @@ class Maker:
         made = trace(self.function, shape.inputs, shape.outputs, NODE_BUDGET, signed, shares, columns)
         return opened(made)
 
-    def planned(self, target: Target | None = None) -> Planned:
+    def planned(self, target: Target) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
 
-        ``target``: for which; None for those of this process. Raises TraceTooLarge: the function or its code
-        is longer than the budgets.
+        Raises TraceTooLarge: the function or its code is longer than the budgets.
         """
-        if target is not None and not target.shares:
+        if not target.shares:
             return self._described(self._ready(self.program()), None)
         # The same bits on every target are those of one column after the other.
-        columns = 1 if target is None or self._signature.reproducible else target.columns
+        columns = 1 if self._signature.reproducible else target.columns
         if columns not in self._plans:
             calls = self._with_calls(columns)
             if calls is not None:

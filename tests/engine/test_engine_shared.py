@@ -146,14 +146,14 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
     states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
     expected, flops = plain(states), plain.flops
-    assert not plain._maker.planned().program.blocks
+    assert not plain._maker.planned(plain._many).program.blocks
     monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
     if reproducible:
         np.testing.assert_array_equal(kernel(states), expected)
     np.testing.assert_allclose(kernel(states), expected, rtol=1e-12 if dtype == "float64" else 2e-5)
     for x, y in zip(states, expected, strict=True):
         np.testing.assert_allclose(kernel(x), y, rtol=1e-12 if dtype == "float64" else 2e-5)
-    assert kernel._maker.planned().program.blocks
+    assert kernel._maker.planned(kernel._many).program.blocks
     assert kernel.flops == flops
 
 

@@ -502,8 +502,6 @@ class FunctionWriter:
 
     def _spread(self, name: str, kind: str) -> str:
         """A plain number in every lane."""
-        if self.lanes == 1:
-            return name
         out, t = self.out, self._type(kind, True)
         first = out(f"insertelement {t} poison, {self._type(kind, False)} {name}, i32 0")
         zeros = f"<{self.lanes} x i32> zeroinitializer"
