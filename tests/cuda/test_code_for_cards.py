@@ -12,13 +12,14 @@ import re
 import numpy as np
 import pytest
 from host_card import HostCard
+from ptxas_usage import Usage
+from ptxas_usage import assembled as assembled_text
 
 import robokit as rk
 from robokit.dynamics.build import example_key, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
 from robokit.engine.cuda import assemble, driver, straight_code
-from robokit.engine.cuda.assemble import Usage
 from robokit.engine.cuda.straight_code import CardTarget
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.kernel import MANY_STATES, Kernel
@@ -145,7 +146,7 @@ def assembled(made: Kernel, arch: str, team: bool = False) -> list[Usage]:
             assert not re.search(r"\b(add|sub|mul|div|sqrt)(\.approx|\.full|\.ftz)*\.f(32|64)", written)
             own = re.sub(r"(?ms)^\.func[^{;]*\bsincos\(.*?^}", "", written)
             assert len(re.findall(r"\bfma\.rn", own)) <= len(re.findall(r"call \w+ @llvm\.fma", part))
-        code, usages = assemble.assembled(text, arch)
+        code, usages = assembled_text(text, arch)
     assert code.startswith(b"\x7fELF") and usages
     return usages
 
