@@ -12,7 +12,7 @@ from robokit.engine.cuda import assemble
 
 @frozen
 class Usage:
-    """What ptxas says of a function."""
+    """What ptxas reports about a function."""
 
     name: str  # of the function
     registers: int  # of a thread
@@ -37,7 +37,7 @@ def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
 
 
 def usages(said: str) -> list[Usage]:
-    """What ptxas -v says of each function."""
+    """What ptxas -v reports about each function."""
     found, frame = list[Usage](), (0, 0, 0)
     pattern = re.compile(
         r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads|Used (\d+) registers|"

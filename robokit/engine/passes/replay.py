@@ -26,7 +26,7 @@ def _still(x: Any, _: Any, *beside: Any) -> Any:
 
 
 def chosen(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
-    """As ``where``; recorded as the choice it was, so that what was guarded stays so."""
+    """As ``where``, but recorded with the same kind of choice, so that a guarded choice stays guarded."""
     if type(condition) is Truth:
         return traced_where(condition, a, b, opcode)
     return generic.where(condition, a, b)
@@ -90,7 +90,8 @@ def evaluated(program: Program, *arguments: Sequence[float]) -> list[list[float]
 def replayed(
     program: Program, arguments: Sequence[Sequence[Any]], operations: Operations = INTERPRET
 ) -> list[list[Any]]:
-    """The outputs on other scalars; who records them is asked and told what was asked and told at first.
+    """The outputs of a program for other scalars; calls are recorded again if the recording of these takes
+    them.
 
     ``program``: recorded with ``shares="asked"``; ``arguments``: of the program; ``operations``: how each of
     its operations is done.
@@ -194,7 +195,7 @@ def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
 
 
 def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
-    """The operands by which a node's value is differentiated: of a solution the residuals alone."""
+    """The operands on which the derivative of a node depends; for a solution, only its residuals."""
     if node[0] != ops.SOLVED:
         return node[1:]
     count = int(nodes[node[2]][1])
