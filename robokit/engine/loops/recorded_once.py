@@ -28,7 +28,7 @@ from robokit.engine.passes.replay import replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.engine.trace import ops
 from robokit.engine.trace.graph import NODE_BUDGET, Program, TraceTooLarge
-from robokit.engine.trace.record import RunTimeLoop, trace
+from robokit.engine.trace.record import RunTimeLoop, contents, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.errors import FunctionError
 from robokit.spatial import control_flow
@@ -76,7 +76,7 @@ class RecordedOnce:
 
     @property
     def loops(self) -> LoopGraph | None:
-        """What was recorded, if it has loops.
+        """The recording, if it has loops; None for straight-line code.
 
         Raises TraceTooLarge: the function is longer than the budget.
         """
@@ -142,7 +142,7 @@ class _Recorder(Recorder):
         return found
 
     def _key(self, function: Callable[..., Any], *more: Any) -> Any:
-        return super()._key(function, *more), control_flow.contents(function)
+        return super()._key(function, *more), contents(function)
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
@@ -154,7 +154,7 @@ class _Recorder(Recorder):
         """As :func:`robokit.spatial.control_flow.solution`, kept for those who replay the recording."""
         graph, arguments = self.graph, control_flow.numbers(unknown)
         if any(isinstance(x, Array) for x in arguments):
-            raise TypeError("solution: in functions of your own the unknown is numbers, and lists of them")
+            raise TypeError("solution: in your own functions, the unknown must be numbers or lists of them")
         with graph.region(False) as region:  # no control operation runs it
             own = [graph.wrapped(graph.parameter("real")) for _ in arguments]
             found = control_flow.numbers(residual(control_flow.shaped(unknown, own), *parameters))
