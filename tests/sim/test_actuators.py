@@ -316,7 +316,7 @@ def test_loops_actuators_rotors_and_pushes_together(name):
 
 
 def test_targets_that_change_are_followed_as_functions_of_time_are():
-    """Of keyframes and tables many steps are found together, of functions each alone; also after going back."""
+    """Of keyframes and tables many steps are found together, of functions each alone, going back too."""
     robot, dt, t = m.double_pendulum(), 1e-3, 1e-3 * np.arange(600)
     table = np.stack([np.sin(9.0 * t), np.cos(7.0 * t)], axis=1)
     keys = rk.Keyframes(t[::60], robot.joint_names, table[::60])
