@@ -534,8 +534,9 @@ def closed(error: Exception) -> Iterator[None]:
 class Changed:
     """What is left of a variable or an entry that the body of a loop or a branch of cond has changed.
 
-    The body runs once while it is recorded, not in each turn, so nobody knows what plain Python would have
-    there. It may be written anew, as scratch space is, and counted on; any other use is an error.
+    The body runs a few times while it is recorded, not in each turn, so nobody knows what plain Python would
+    have there. It may be written anew, as scratch space is, and counted on; any other use is an error. When
+    the recording is over, what was there before is put back.
     """
 
     __slots__ = ("_said",)
@@ -588,26 +589,29 @@ class Watch:
         self.what = what
         self.held = [each for function in functions for each in _held_by(function)]
 
-    def spoil(self) -> bool:
-        """Put a :class:`Changed` wherever something has changed, and tell whether something has.
+    def spoil(self) -> None:
+        """Put a :class:`Changed` wherever something has changed.
 
         Raises TypeError: entries are gone, or an array of numbers, which cannot hold it, has changed.
         """
-        found = False
         for name, holder, before in self.held:
             mark = Changed(
                 f"{self.what} changes {name!r}, of the function around it, and what it leaves there is used: "
-                "while it is recorded it runs once, not in each turn, or where the condition holds; carry "
-                "the value (for_range(n, body, start)), return it from both branches of cond, or write to "
+                "it runs while it is recorded, not in each turn, or where the condition holds; carry the "
+                "value (for_range(n, body, start)), return it from both branches of cond, or write to "
                 "memory (zeros)"
             )
             for key in _changes(holder, before, mark):
-                found = True
-                if isinstance(holder, CellType):
-                    holder.cell_contents = mark
-                else:
-                    holder[key] = mark
-        return found
+                was = before if isinstance(holder, CellType) else before[key]
+                recorder.spoilt.append((holder, key, was))
+                _put(holder, key, mark)
+
+
+def _put(holder: Any, key: Any, value: Any) -> None:
+    if isinstance(holder, CellType):
+        holder.cell_contents = value
+    else:
+        holder[key] = value
 
 
 def spoiling(*branches: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
@@ -625,20 +629,32 @@ def spoiling(*branches: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
 def _held_by(function: Any) -> Iterator[tuple[str, Any, Any]]:
     """The variables that a function closes over, and what is in them: name, what holds it, and its value."""
     cells = getattr(function, "__closure__", None) or ()
+    yield from _inside("self", _entries(getattr(function, "__self__", None)), set())
     for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
         with suppress(ValueError):  # a name without a value yet
             yield name, cell, cell.cell_contents
-            yield from _inside(name, cell.cell_contents, set())
+            yield from _inside(name, _entries(cell.cell_contents), set())
+
+
+def _entries(held: Any) -> Any:
+    """The attributes of an object of a user's own class; anything else as it is."""
+    own = isinstance(held, type | ModuleType | FunctionType | MethodType)
+    own = own or type(held).__module__.startswith("robokit.")
+    return held if own else getattr(held, "__dict__", held)
+
+
+_HOLDERS = (list, dict, tuple, np.ndarray)
 
 
 def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Any, Any]]:
     """The same of lists, dicts and arrays in each other; memory may be written."""
-    if id(held) in seen or not isinstance(held, list | dict | np.ndarray) or isinstance(held, Memory):
+    if id(held) in seen or not isinstance(held, _HOLDERS) or isinstance(held, Memory):
         return
     seen.add(id(held))
-    yield name, held, held.copy()
-    for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
-        if isinstance(each, list | dict | np.ndarray):
+    if not isinstance(held, tuple):
+        yield name, held, held.copy()
+    for each in held.values() if isinstance(held, dict) else () if isinstance(held, np.ndarray) else held:
+        if isinstance(each, _HOLDERS):
             yield from _inside(name, each, seen)
 
 
@@ -711,12 +727,16 @@ def _is_same(now: Any, before: Any) -> bool:
 @contextmanager
 def recorded_by(now: Any) -> Iterator[None]:
     """While it lasts, the words of this thread are what an object does with them."""
-    before = getattr(recorder, "now", None), getattr(_rows, "on", None)
-    recorder.now, _rows.on = now, None
+    before = getattr(recorder, "now", None), getattr(_rows, "on", None), getattr(recorder, "spoilt", None)
+    recorder.now, _rows.on, recorder.spoilt = now, None, list[Any]()
     try:
         yield
     finally:
-        recorder.now, _rows.on = before
+        for holder, key, was in reversed(recorder.spoilt):
+            with suppress(LookupError):  # the entry is gone
+                if isinstance(holder.cell_contents if isinstance(holder, CellType) else holder[key], Changed):
+                    _put(holder, key, was)
+        recorder.now, _rows.on, recorder.spoilt = before
 
 
 def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[Any, ...]:
