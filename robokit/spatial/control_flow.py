@@ -44,6 +44,13 @@ ENDLESS = (
 )
 """Told where Python's limit of recursion is reached while a function is recorded."""
 
+OTHERWISE = (
+    "%s does something else when it runs again: it reads what it has changed itself, such as an attribute, "
+    "an entry, an iterator or a random number; while it is recorded it runs a few times, not once in each "
+    "turn or call: %s"
+)
+"""Told where the second recording of what a user has written is not the first one."""
+
 _rows = threading.local()
 """Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
 condition it does; None for all."""
@@ -65,7 +72,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     Returns:
         one value where one is carried, else a tuple.
     """
-    recording, count = getattr(recorder, "now", None), scalars.unboxed(count)
+    recording, count, start = getattr(recorder, "now", None), scalars.unboxed(count), _copied(start)
     if recording is not None:
         count = whole(count) if _is_real(count) else count
         return _one_or_all(recording.for_range(count, body, start))
@@ -94,7 +101,7 @@ def while_loop(
         start: as in :func:`for_range`.
         most: turns at most, for loops that might not end otherwise.
     """
-    recording = getattr(recorder, "now", None)
+    recording, start = getattr(recorder, "now", None), _copied(start)
     if recording is not None:
         return _one_or_all(recording.while_loop(test, body, start, most))
     return _one_or_all(_while(_Loop(test, body), start, most))
@@ -137,9 +144,10 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
             others, and are no limits of range().
     """
     recording = getattr(recorder, "now", None)
-    if recording is not None:
-        return recording.call(function, arguments)
-    return getattr(function, "on_memory", function)(*arguments)
+    if hasattr(function, "on_memory"):
+        return recording.call(function, arguments) if recording else function.on_memory(*arguments)
+    arguments = _copied(arguments)
+    return recording.call(function, arguments) if recording else function(*arguments)
 
 
 def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
@@ -155,7 +163,7 @@ def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
         if len({len(each) for each in sequences}) > 1:
             counts = ", ".join(str(len(each)) for each in sequences)
             raise ValueError(f"vmap: sequences of {counts} entries: they must be equally long")
-        columns = list(zip(*sequences, strict=True))
+        columns = list(map(_copied, zip(*sequences, strict=True)))
         recording = getattr(recorder, "now", None)
         if recording is None:
             return [function(*column) for column in columns]
@@ -341,6 +349,14 @@ def _one_by_one(index: Any, columns: list[np.ndarray]) -> Iterator[tuple[Any, np
 
 
 # -- what is carried ----------------------------------------------------------------------------------
+
+
+def _copied(values: Any) -> Any:
+    """Tuples, lists and NumPy's arrays of numbers as they are now: who changes them changes no others."""
+    if isinstance(values, tuple | list):
+        each = list(map(_copied, values))
+        return type(values)(*each) if hasattr(values, "_fields") else type(values)(each)
+    return values.copy() if isinstance(values, np.ndarray) and not isinstance(values, Memory) else values
 
 
 def flat(values: Any) -> list[Any]:

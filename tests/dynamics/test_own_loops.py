@@ -311,6 +311,54 @@ def test_a_body_that_does_something_else_in_the_next_turn_is_an_error(what):
         f(ROBOT, 3.0, 2.0)
 
 
+@pytest.mark.parametrize("how", ["loops", "straight"])
+@pytest.mark.parametrize("map_it", [False, True])
+@pytest.mark.parametrize("what", ["entries of an empty dict", "an iterator", "random numbers", "a queue"])
+def test_a_called_function_that_does_something_else_in_the_next_call_is_an_error(what, map_it, how):
+    """Calls share code: machine code does in each what the first one does."""
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+    def f(tree, n, x):
+        turn = OTHERWISE[what](x)
+        scaled = lambda y: sin(y) * turn() + y * y  # noqa: E731
+        found = sum(vmap(scaled)([x, n, x])) if map_it else call(scaled, x) + call(scaled, x)
+        return for_range(n, lambda k, s: s + 1.0, found) if how == "loops" else found
+
+    with pytest.raises(FunctionError, match="a function of call or vmap does something else when it runs ag"):
+        f(ROBOT, 3.0, 2.0)
+
+
+@pytest.mark.parametrize("engine", ["python", "llvm"])
+@pytest.mark.parametrize("loops", [False, True])
+def test_what_is_carried_and_passed_is_changed_for_nobody_else(loops, engine):
+    """Lists and arrays of numbers are values, as in JAX: who changes his changes no others."""
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": (7,)})
+    def f(tree, n, x):
+        begin, array, rows = [x, [n]], np.array([x, n], object), [[x], [n]]
+
+        def body(k, own, more):
+            own[1][0] = own[1][0] + x
+            more += 1.0
+            return own, more
+
+        def passed(own):
+            own[0] = own[0] * 2.0
+            return own[0]
+
+        count = n if loops else 3
+        end, more = for_range(count, body, begin, array)
+        last = while_loop(
+            lambda k, s: k < count, lambda k, s: (k + 1.0, s.__setitem__(0, s[0] + x) or s), 0.0, rows[0]
+        )
+        found = call(passed, begin) + sum(vmap(passed)(rows))
+        return [end[1][0], *more, found, begin[0] + begin[1][0], array[0], last[1][0] + rows[0][0]]
+
+    n, x = 3.0, 0.7
+    want = [n + 3 * x, x + 3, n + 3, 2 * x + 2 * x + 2 * n, x + n, x, 5 * x]
+    np.testing.assert_allclose(f(ROBOT, n, x, engine=engine), want, rtol=1e-14)
+
+
 def test_what_is_done_alike_in_each_turn_is_no_error():
     """Constants that are computed once, functions made in the body, and sums in whatever order they stand."""
     known = {}
@@ -875,7 +923,8 @@ def test_a_value_that_leaves_its_loop_in_what_is_returned():
 
 
 @pytest.mark.parametrize("map_it", [False, True])
-def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it):
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it, which):
     def leaving(tree, x):
         kept = []
 
@@ -884,7 +933,7 @@ def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it):
             return kept[-1] + 1.0
 
         found = vmap(square)(x) if map_it else [call(square, y) for y in x]
-        return found[0] + kept[-1]
+        return found[0] + kept[which]
 
     wrong = rk.function(leaving, inputs={"x": (3,)}, outputs={"y": ()})
     with pytest.raises(FunctionError, match=r"a value of a called function .* return it from the function"):

@@ -24,7 +24,17 @@ from robokit.engine.loops.analysis import inner
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.interpret import interpret
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import Array, Escaped, LoopGraph, Recorder, Region, Solved, operands, told
+from robokit.engine.loops.record import (
+    Array,
+    Escaped,
+    Function,
+    LoopGraph,
+    Recorder,
+    Region,
+    Solved,
+    operands,
+    told,
+)
 from robokit.engine.passes.derivative import Inputs, Outputs
 from robokit.engine.passes.replay import replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
@@ -197,13 +207,6 @@ class _Meaning:
         return self.names.setdefault(what, len(self.names) + 1)
 
 
-_OTHERWISE = (
-    "the body of a loop does something else when it runs again: it reads what it has changed itself, such as "
-    "an attribute, an entry, an iterator or a random number; while a loop is recorded, its body runs a few "
-    "times, not once in each turn: carry the value (for_range(n, body, start)), or write to memory (zeros)"
-)
-
-
 class _Recorder(Recorder):
     """The words while a function of a user is recorded, whose derivatives are made of the recording.
 
@@ -228,18 +231,36 @@ class _Recorder(Recorder):
         return self._watched(lambda: super(_Recorder, self).while_loop(test, body, start, most), test, body)
 
     def _watched(self, record: Callable[[], Any], *functions: Callable[..., Any]) -> Any:
-        """Record a loop, twice: no turn may read what the one before has changed around the body.
+        instead = "carry the value (for_range(n, body, start)), or write to memory (zeros)"
+        return self._twice(record, self.graph.take_back, "the body of a loop", instead, *functions)
+
+    def _record(self, function: Callable[..., Any], *more: Any) -> Function:
+        record = lambda: super(_Recorder, self)._record(function, *more)  # noqa: E731
+        what = "a function of call or vmap"
+        return self._twice(record, lambda: None, what, "pass the value and return it", function)
+
+    def _twice(
+        self, record: Callable[[], Any], undo: Callable[[], None], what: str, instead: str, *functions: Any
+    ) -> Any:
+        """Record a loop or a function twice: it must not read what it has changed itself around it.
+
+        Args:
+            record: records it.
+            undo: takes that back.
+            what: it is, for messages.
+            instead: what to do, for messages.
+            functions: of the user, that run meanwhile.
 
         Raises TypeError: the second recording does something else than the first one.
         """
         if not self.watched:
             return record()
-        watch, graph = control_flow.Watch("the body of a loop", *functions), self.graph
+        watch, graph = control_flow.Watch(what, *functions), self.graph
         meaning, known = _Meaning(graph), {key: list(made) for key, made in self.functions.items()}
         begin = meaning.begin
         record()
         watch.spoil()
-        graph.take_back()
+        undo()
         first, self.functions, self.watched = meaning.since(self.dead), known, False
         self.dead.update(range(begin, meaning.begin))
         try:
@@ -249,7 +270,9 @@ class _Recorder(Recorder):
         watch.spoil()
         for (before, _), (now, number) in zip_longest(first, meaning.since(self.dead), fillvalue=(None, -1)):
             if before != now:
-                raise TypeError(f"{_OTHERWISE}{told('here', graph.lines[number])}")
+                raise TypeError(
+                    f"{control_flow.OTHERWISE % (what, instead)}{told('here', graph.lines[number])}"
+                )
         return found
 
     def _key(self, function: Callable[..., Any], *more: Any) -> Any:
