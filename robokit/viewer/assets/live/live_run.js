@@ -62,6 +62,7 @@ class LiveRun {
     if (this.page.motion === this.motion) {
       this.page.motion = this.recording;
       this.page.overlays.use(this.recording);
+      this.page.cameras.comeBack();
     }
     delete document.documentElement.dataset.live;
     this.bar.show(false);
@@ -136,6 +137,7 @@ class LiveRun {
     if (this.page.motion === this.motion) return;
     this.page.motion = this.motion;
     this.page.overlays.use(this.motion);
+    this.page.cameras.goAlong();
   }
 
   // On from what is shown: the newest frame, an earlier one, or a pose of the sliders.
