@@ -215,8 +215,16 @@ def test_the_camera_goes_with_a_live_run_and_comes_back(live):
     live.evaluate("() => { robokit.run.leave(); robokit.timeline.seek(0); robokit.cameras.follow(false); }")
     live.evaluate("robokit.stage.frameMotion()")
     before = live.evaluate(where)
-    drop(live, 0.1)
+    drop(live, 1.0)
     assert live.evaluate("robokit.stage.framing.following")
+    edge = live.evaluate(
+        "(({ x, y, width, height }) => [x, y, width, height])(robokit.stage.host.getBoundingClientRect())"
+    )
+    near, far = np.array(edge[:2]), np.array(edge[:2]) + edge[2:]
+    until(live, f"robokit.run.motion.duration > {state(live)['t']}")
+    spot = np.array(live.evaluate(SPOT, 1))
+    assert (spot > near + 0.2 * (far - near)).all() and (spot < far - 0.2 * (far - near)).all()
+    drop(live, 0.1)
     live.evaluate("robokit.run.leave()")
     assert not live.evaluate("robokit.stage.framing.following")
     np.testing.assert_allclose(live.evaluate(where), before, atol=1e-9)

@@ -105,8 +105,10 @@ class LiveRun {
     // Frames of before the last start may still be on their way.
     if (!this.on || frame.run !== this.number) return;
     this.latest = frame;
+    const entered = this.page.motion !== this.motion;
     if (this.waiting) this.adopt(frame);
     this.motion.push(frame);
+    if (entered) this.page.cameras.goAlong();
     if (this.follows) this.shown = this.motion.count - 1;
     this.fresh = true;
   }
@@ -137,7 +139,6 @@ class LiveRun {
     if (this.page.motion === this.motion) return;
     this.page.motion = this.motion;
     this.page.overlays.use(this.motion);
-    this.page.cameras.goAlong();
   }
 
   // On from what is shown: the newest frame, an earlier one, or a pose of the sliders.
