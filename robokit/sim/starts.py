@@ -577,7 +577,6 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
 # ---- what overlaps -----------------------------------------------------------------------------------------
 
 ROWS = 1024  # starts whose poses are computed together
-FEW = 16  # starts that one after the other are quicker
 
 
 @frozen
@@ -633,7 +632,7 @@ def _contacts(
     for first in range(0, B, ROWS):
         some = q[first : first + ROWS] if len(q) == B else np.broadcast_to(q, (min(ROWS, B), q.shape[1]))
         with np.errstate(all="ignore"):
-            poses = state_poses if len(some) <= FEW and robot.samples is None else body_poses
+            poses = state_poses if robot.samples is None else body_poses
             R, p = poses(robot, some)
         for m in np.flatnonzero(np.isfinite(R).all(axis=(1, 2, 3)) & np.isfinite(p).all(axis=(1, 2))):
             row = first + int(m)
