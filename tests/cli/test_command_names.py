@@ -47,10 +47,7 @@ def run(capsys, *argv):
         (("fall", "arm", "--package-dir", "nosuch"), "argument --package-dir: there is no folder 'nosuch'"),
         (("fall", "arm", "--png", "a.png", "--at", "3", "--duration", "0.2"), "--at 3: the run takes 0.2 s"),
         (("view", "arm", "--base", "flying"), "did you mean floating?"),
-        (
-            ("fall", "arm", "--dt", "0"),
-            "a positive number, got '0'\nrobokit fall --help lists what it takes\n",
-        ),
+        (("fall", "arm", "--dt", "0"), "fall: error: argument --dt: expected a positive number, got '0'"),
         (("info", "arm", "chain"), "robokit info: error: unrecognized arguments: chain"),
     ],
 )
