@@ -582,8 +582,9 @@ class Run:
         self.stop: Stop | None = None
 
     def go_back(self, state: Any) -> None:
-        """Go on from a :class:`robokit.SimulationState`, and forget what was recorded after it; all of it,
-        where it is of another run.
+        """Continue from a :class:`robokit.SimulationState`, and discard what was recorded after it.
+
+        If the state is from another run, the entire record is discarded.
         """
         done = state.steps
         known = next((k for k, (name, _) in enumerate(self.path) if name == state.path), None)
@@ -622,7 +623,7 @@ class Run:
         self.change, self._asked_at = 0, -1
 
     def recount(self) -> None:
-        """After an exception on the way, such as Ctrl-C: as many steps as the state has taken."""
+        """Set the number of steps to that of the state, after an exception such as Ctrl-C."""
         taken = self.stepper.taken
         if taken is not None:
             self.done = taken + self.behind
@@ -678,7 +679,7 @@ class Run:
             self._look()
 
     def until(self, end: int) -> None:
-        """Steps up to that number of them, with the records on the way."""
+        """Take steps up to that number, and record states on the way."""
         while self.done < end and self.stop is None:
             try:
                 if self.due:
@@ -750,7 +751,7 @@ class Run:
 
     @property
     def now(self) -> float:
-        """Time [s]."""
+        """Time of the present state [s]."""
         return self.done * self.dt
 
     def control(self) -> None:
