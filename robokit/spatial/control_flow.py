@@ -138,10 +138,10 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
             code where the function and the objects that it closes over are the same, and its arguments are
             the same in number, form and kind. It does not run in Python for each of them: what else it
             reads, such as a global name, must not change in between, and memory (:func:`zeros`) is all that
-            it may change. Or a compiled kernel (robokit.engine), which is called on its arrays, or on parts of
-            arrays: those that it reads, then those that it writes.
-        arguments: of the function, which gets lists and NumPy's arrays of numbers of its own. While it is recorded plain numbers among them are as unknown as the
-            others, and are no limits of range().
+            it may change. Or a compiled kernel (robokit.engine), which is called on its arrays, or on parts
+            of arrays: those that it reads, then those that it writes.
+        arguments: of the function, which gets lists and NumPy's arrays of numbers of its own. While it is
+            recorded plain numbers among them are as unknown as the others, and are no limits of range().
     """
     recording = getattr(recorder, "now", None)
     if hasattr(function, "on_memory"):
