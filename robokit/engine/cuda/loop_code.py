@@ -59,7 +59,7 @@ class Place:
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """What functions that take it as an argument need to know."""
+        """The properties of the place that a function with such an argument depends on."""
         return self.space, self.tiled
 
 
@@ -73,7 +73,7 @@ class Layout:
     beside: int = 1  # numbers of a state that are side by side, a power of 2
 
     def at(self, element: int) -> int:
-        """Where an element of a tile is, from where its state begins."""
+        """Offset of an element of a tile from the beginning of its state."""
         return element // self.beside * TILE * self.beside + element % self.beside
 
 
@@ -113,7 +113,7 @@ def layout(
 
 @dataclass
 class Known:
-    """What is known of a kernel when its code is written."""
+    """Facts about a kernel that are known when its code is written."""
 
     graph: LoopGraph  # its recording
     sizes: Sequence[int]  # the values of its sizes
@@ -138,7 +138,7 @@ class Known:
         self._arrays: dict[int, int | None] = {}
 
     def array(self, number: int) -> int | None:
-        """The kernel's array that an array of a function is in all its calls."""
+        """The array of the kernel that a function's array is in all calls."""
         if number not in self._arrays:
             outside = {self.array(k) for k in self.bound.get(number, ())}
             own = self.graph.functions[0].arrays
@@ -156,7 +156,7 @@ class Known:
         return set(self.graph.functions[0].arrays) - read
 
     def value(self, number: int) -> Any:
-        """A whole number or a truth that is known, or None."""
+        """The value of a whole number or truth value, or None if it is not known."""
         if number not in self._values:
             self._values[number] = None
             self._values[number] = self._of(number)
@@ -242,12 +242,12 @@ class CardWriter(ModuleWriter):
         return text
 
     def pattern(self, function: int, places: Sequence[Place]) -> Pattern:
-        """How a function is called with arrays at these places."""
+        """The call pattern of a function for arrays at these places."""
         parameters = self.graph.functions[function].region.parameters
         return Pattern(function, 1, tuple(p.kind for p in places), (False,) * len(parameters))
 
     def takes_memory(self, function: int) -> bool:
-        """Whether a function has arrays of zeros whose size is known only when it runs."""
+        """Whether a function has arrays of zeros whose size is known only at run time."""
         graph = self.graph
         return any(
             (node[0] == ops.ZEROS and self.zeros_length(node) is None)
@@ -256,12 +256,12 @@ class CardWriter(ModuleWriter):
         )
 
     def zeros_length(self, node: tuple) -> int | None:
-        """Elements of an array of zeros, if that is known."""
+        """Number of elements of an array of zeros, if it is known."""
         sizes = [self.known.value(k) for k in node[2:]]
         return None if None in sizes else max(1, math.prod(sizes))
 
     def fails(self, function: int) -> bool:
-        """Whether a call of it may fail."""
+        """Whether a call of a function may fail."""
         return self.takes_memory(function) or self.has(function, ops.CHECK)
 
 
@@ -409,9 +409,8 @@ class CardFunction(FunctionWriter):
         """The element of an array in a tile, and the numbers that its address is a multiple of."""
         place, out, beside = self.places[array], self.out, self.cards.layout.beside
         terms, known = self._scaled(index)
-        multiple = math.gcd(
-            beside, *(f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
-        )
+        steps = (f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
+        multiple = math.gcd(beside, *steps)
         known += place.offset
         if multiple == 1:
             each, known = self._terms(index)
@@ -546,7 +545,7 @@ class CardFunction(FunctionWriter):
     def _look(self, turns: str = "1") -> None:
         """Nothing: Ctrl-C does not reach a card."""
 
-    def _for(self, number: int, node: tuple) -> None:
+    def _for(self, number: int, node: tuple, *_: Any) -> None:
         count, region = self.known.value(node[2]), self.graph.regions[node[1]]
         turns = self._at_once(region)
         if count is None or count > 1:
@@ -568,10 +567,8 @@ class CardFunction(FunctionWriter):
 
     def _ahead(self, region: Region) -> list[int]:
         """Operations of a loop's body that may be done before those of the turns before it."""
-        nodes, written = (
-            self.graph.nodes,
-            {self.graph.nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)},
-        )
+        nodes = self.graph.nodes
+        written = {nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)}
         waits = set(region.parameters[1:])
         for n in region.nodes:
             node = nodes[n]
@@ -635,7 +632,7 @@ class CardFunction(FunctionWriter):
             ),
         ]
         self._block(f"rest{k}")
-        self._turns(number, node, f"%i{k}", names)
+        super()._for(number, node, f"%i{k}", names)
 
     def _cond(self, number: int, node: tuple) -> None:
         condition = self.known.value(node[1])

@@ -21,7 +21,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from robokit.engine.trace.ops import CALL, CONST, INPUT, NEG, OPERATIONS, RESULT, SUB, counted, flops
+from robokit.engine.trace.ops import (
+    CALL,
+    CONST,
+    INPUT,
+    NEG,
+    OPERATIONS,
+    PARAMETER,
+    RESULT,
+    SUB,
+    counted,
+    flops,
+)
 from robokit.errors import FunctionError
 
 Node = tuple
@@ -46,7 +57,7 @@ class TraceTooLarge(Exception):
 
 @dataclass
 class Block:
-    """A shared function (see trace/record.py)."""
+    """A shared function, recorded once for several calls (see trace/record.py)."""
 
     parameters: list[int]  # nodes that stand for its arguments
     results: list[int | float]  # its values: nodes, or constants
@@ -56,11 +67,11 @@ class Block:
 
     @property
     def returned(self) -> list[int]:
-        """Those of its values that are nodes."""
+        """Its returned values that are nodes."""
         return [r for r in self.results if type(r) is int]
 
     def numbered(self, at: Sequence[int]) -> Block:
-        """The same with the nodes' new numbers."""
+        """The same block with renumbered nodes."""
         results = [at[r] if type(r) is int else r for r in self.results]
         return Block([at[p] for p in self.parameters], results, self.lanes)
 
@@ -159,7 +170,7 @@ def needed(nodes: Sequence[Node], order: Sequence[int], wanted: set[int]) -> lis
 
 
 class Arrays(NamedTuple):
-    """Nodes that compute something, as arrays of whole numbers."""
+    """Nodes that compute something, as arrays of integers."""
 
     order: np.ndarray  # their numbers
     begin: np.ndarray  # where each begins among the words, and where the last one ends
@@ -167,7 +178,7 @@ class Arrays(NamedTuple):
 
     @staticmethod
     def of(nodes: Sequence[Node], order: Collection[int] | None = None) -> Arrays:
-        """Those with these numbers, or all that compute something."""
+        """The nodes with these numbers, or all that compute something."""
         rows = nodes if order is None else list(map(nodes.__getitem__, order))
         begin = np.zeros(len(rows) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, rows), np.int32, len(rows)), out=begin[1:])
@@ -180,7 +191,7 @@ class Arrays(NamedTuple):
         return every.those(every.code > CONST)
 
     def those(self, kept: np.ndarray) -> Arrays:
-        """Some of them; ``kept``: whether each is one."""
+        """A selection of the nodes; ``kept``: whether each is in it."""
         if kept.all():
             return self
         size = np.diff(self.begin)
@@ -190,7 +201,7 @@ class Arrays(NamedTuple):
 
     @property
     def code(self) -> np.ndarray:
-        """The operation of each."""
+        """The operation of each node."""
         return self.word[self.begin[:-1]]
 
     def counted(self) -> dict[str, int]:
@@ -272,7 +283,9 @@ class Program:
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
         found.__dict__["_arrays"] = order, computing.those(kept)
         bodies = found.bodies()
-        if bodies and any(type(r) is int and r in bodies for r in chain.from_iterable(plain)):
+        escaped = any(type(r) is int and r in bodies for r in chain.from_iterable(plain)) if bodies else False
+        read = found.operands(order) if graph.measured else ()
+        if escaped or any(nodes[n][:2] == (PARAMETER, -1) for n in read):
             raise FunctionError(
                 "a value of a called function (call, vmap) is used outside of it: return it from the function"
             )
@@ -302,7 +315,7 @@ class Program:
         return counts
 
     def operands(self, numbers: Iterable[int]) -> Iterator[int]:
-        """What these nodes read, one after the other."""
+        """The operands of these nodes, one after the other."""
         return chain.from_iterable(map(_OPERANDS, map(self.nodes.__getitem__, numbers)))
 
     def bodies(self) -> dict[int, int]:
@@ -356,43 +369,3 @@ class Program:
     def sparsity(self) -> list[list[bool]]:
         """For each output, which of its scalars can be other than 0."""
         return [[not (type(r) is float and r == 0.0) for r in row] for row in self.results]
-
-    def evaluate(self, *arguments: Sequence[float]) -> list[list[float]]:
-        """Run the graph in plain Python: the oracle that compiled code is compared with.
-
-        ``arguments``: one sequence of floats per input.
-        """
-        value: dict[int, Any] = {}
-        nodes = self.nodes
-
-        def get(number: int) -> Any:
-            if number not in value:  # inputs and constants are not in the order
-                node = nodes[number]
-                value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
-            return value[number]
-
-        def known(result: int | float) -> Any:
-            unread = type(result) is int and result not in value and nodes[result][0] > CONST
-            return math.nan if unread else get(result) if type(result) is int else result
-
-        order, bodies = self.lines()
-        results: dict[int, list[Any]] = {}
-
-        def run(order: Sequence[int]) -> None:
-            for number in order:
-                opcode, *operands = nodes[number]
-                if opcode == CALL:
-                    block, results[number] = self.blocks[int(get(operands[0]))], []
-                    count = len(block.parameters)
-                    for lane in range(block.lanes):
-                        column = operands[1 + lane * count : 1 + (lane + 1) * count]
-                        value.update(zip(block.parameters, map(get, column), strict=True))
-                        run(bodies[int(get(operands[0]))])
-                        results[number] += [known(r) for r in block.results]
-                elif opcode == RESULT:
-                    value[number] = results[operands[0]][int(get(operands[1]))]
-                else:
-                    value[number] = OPERATIONS[opcode].value(*map(get, operands))
-
-        run(order)
-        return [[get(r) if type(r) is int else float(r) for r in row] for row in self.results]

@@ -32,7 +32,7 @@ taken stays there.
 
 @frozen
 class Operation:
-    """What is known of one operation."""
+    """Properties of one operation."""
 
     number: int  # its opcode, the first item of a node; place in :data:`OPERATIONS`
     name: str  # in messages
@@ -63,7 +63,7 @@ class Operation:
 
     @property
     def operands(self) -> int:
-        """How many it takes."""
+        """Number of operands."""
         return self.notation.count("%s")
 
     @property
@@ -292,6 +292,9 @@ TO_WHOLE = _whole("whole", "whole(%s)", lambda a: math.floor(a) if math.isfinite
     GIVEN, WHOLE, LOAD, STORE, ZEROS, CHECK, FOR, WHILE, COND, VALUE, APPLY, VMAP, LINK,
 ) = range(1000, 1013)  # fmt: skip
 
+
+ON_NUMBERS = {each.number: each.value for each in OPERATIONS}
+"""How each operation is done on plain numbers."""
 
 _FOLDED = {
     each.number: each.value

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from numpy import empty, ndarray
@@ -16,7 +17,7 @@ from robokit.engine.trace.scalar import KEPT, Scalar, Truth, node_of, reference,
 from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
-from robokit.spatial.control_flow import Memory, closed, flat, recorded_by, shaped_like
+from robokit.spatial.control_flow import Memory, closed, flat, held_by, recorded_by, shaped_like
 from robokit.spatial.scalars import holds, iterations, of_each, telling
 
 # -- Functions that are taken several times --------------------------------------------------------------
@@ -55,7 +56,7 @@ def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...])
     numbers = flat(arguments)
     if graph.shared is None or graph.within or not all(map(_is_number, numbers)):
         return function(*arguments)
-    key = function, _contents(graph, function), _form(arguments)
+    key = _key(graph, function, arguments)
     run = _Flat(function, arguments)
     measured = _measured(graph, key, run, [None] * len(numbers))
     if measured is None or measured.operations < (LONG if graph.large else len(numbers) + measured.results):
@@ -78,7 +79,7 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     if len(columns) < 2 or len(forms) > 1 or not traced or graph.within:
         return [function(*column) for column in columns]
     known = [_known(row) for row in zip(*arguments, strict=True)]
-    key, run = (function, _contents(graph, function), *forms), _Flat(function, columns[0])
+    key, run = _key(graph, function, columns[0]), _Flat(function, columns[0])
     measured = _measured(graph, key, run, known)
     if measured is None or measured.chooses:
         return [function(*column) for column in columns]
@@ -99,9 +100,46 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     return [measured.shaped(column) for column in values]
 
 
-def _contents(graph: Graph, function: Callable[..., Any]) -> Hashable:
-    """What a function of a user uses that may change from one call to the next."""
-    return control_flow.contents(function) if graph.asked else ()
+def _key(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Hashable, ...]:
+    """What calls that share code have in common; what a function of a user uses may change between them."""
+    return function, contents(function) if graph.asked else (), _form(arguments)
+
+
+class Same:
+    """An object as a key: equal to itself alone, and alive as long as the key."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.of is other.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+def contents(function: Any, seen: set[Any] | None = None) -> tuple[Any, ...]:
+    """What is in the lists, dicts and arrays that a function uses, and in those of functions that it calls.
+
+    It may change from one call to the next. Of other objects it is what their attributes are.
+    """
+    seen, found = seen or {function}, list[Any]()
+    used = [(None, getattr(function, "__self__", None)), *(x[1:] for x in held_by(function))]
+    for holder, now in used:
+        if isinstance(holder, CellType):
+            found.append(Same(now))
+        if isinstance(now, FunctionType | MethodType):
+            found += () if now in seen else contents(now, seen | {now})
+        elif isinstance(holder, dict | list):
+            found += map(Same, [*now, *now.values()] if isinstance(now, dict) else now)
+        elif isinstance(holder, ndarray):
+            found += map(Same, now.ravel().tolist()) if now.dtype == object else [now.tobytes()]
+        elif not isinstance(now, type | ModuleType):
+            found += map(Same, getattr(now, "__dict__", {}).values())
+        found.append(len(found))
+    return tuple(found)
 
 
 def _one_by_one(
@@ -140,7 +178,7 @@ class _Flat:
 
 @dataclass
 class Measured:
-    """What a function does, looked at once."""
+    """Properties of a function, found by recording it once."""
 
     operations: int  # that depend on its arguments
     products: int  # multiplications among them
@@ -158,7 +196,9 @@ def _is_number(x: Any) -> bool:
 
 
 class Writes(Exception):
-    """A function writes to memory around it: it has no values alone."""
+    """Raised for a function that writes to memory of its caller, so that its values alone do not
+    describe it.
+    """
 
 
 def _measured(
@@ -166,32 +206,47 @@ def _measured(
 ) -> Measured | None:
     """What a function does on arguments some of which are known; it is recorded to tell, and taken back.
 
-    None: it writes to memory, or returns something else than numbers.
+    None: it writes to memory, or returns something else than numbers. Raises TypeError: a function of a user,
+    recorded twice, does something else the second time.
     """
     pattern = ("measured", key, *known)
     if pattern not in graph.measured:
-        begin, marks = len(graph.nodes), len(graph.marks)
-        parameters = [graph.add((ops.PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
-        rest, found = iter(parameters), None
-        graph.within = True
-        try:
-            with closed(Writes()):
-                values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
-            body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
-            chooses = any(node[0] in CHOICES for node in body)
-            products = sum(node[0] == ops.MUL for node in body)
-            if all(map(_is_number, values)):
-                found = Measured(len(body), products, chooses, len(values), run.returned)
-        except Writes:
-            pass
-        finally:
-            graph.within = False
-            for node in graph.nodes[begin:]:
-                del graph.index[node]
-            del graph.nodes[begin:], graph.marks[marks:]
+        watch = control_flow.Watch("a function of call or vmap", run.function) if graph.asked else None
+        found, done = _measure(graph, run, known)
+        if watch is not None:
+            watch.spoil()
+            if _measure(graph, run, known)[1] != done:
+                raise TypeError(control_flow.OTHERWISE % ("a function of call or vmap", "return it"))
+            watch.spoil()
+            graph.nodes += done[0]  # for what it has left somewhere: their numbers must not be others'
         graph.measured[pattern] = found
     measured: Measured | None = graph.measured[pattern]
     return measured
+
+
+def _measure(graph: Graph, run: _Flat, known: Sequence[float | None]) -> tuple[Measured | None, Any]:
+    """What :func:`_measured` tells, and all that has been recorded."""
+    begin, marks = len(graph.nodes), len(graph.marks)
+    parameters = [graph.add((ops.PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
+    rest, found, values = iter(parameters), None, list[Any]()
+    graph.within = True
+    try:
+        with closed(Writes()):
+            values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
+        body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
+        chooses = any(node[0] in CHOICES for node in body)
+        products = sum(node[0] == ops.MUL for node in body)
+        if all(map(_is_number, values)):
+            found = Measured(len(body), products, chooses, len(values), run.returned)
+    except Writes:
+        pass
+    finally:
+        graph.within = False
+        recorded = graph.nodes[begin:]
+        for node in recorded:
+            del graph.index[node]
+        del graph.nodes[begin:], graph.marks[marks:]
+    return found, (recorded, [x.ref if type(x) is Scalar else x for x in values])
 
 
 def _form(values: Any) -> Any:
@@ -330,13 +385,13 @@ class RunTimeLoop(FunctionError):
 
 
 class Recorder:
-    """The words while a graph is recorded."""
+    """Implements loops, conditions and memory (control_flow) while a graph is recorded."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
-        """As :func:`robokit.spatial.control_flow.for_range`: the turns, one after the other."""
+        """As :func:`robokit.spatial.control_flow.for_range`, unrolled."""
         known = None if isinstance(count, Scalar) else control_flow.known_count(count)
         if not isinstance(known, int):
             raise RunTimeLoop
@@ -414,11 +469,11 @@ class Recorder:
         return control_flow.chosen(condition, value, other, choice)
 
     def kept(self, on: Any, value: Any, before: Any) -> Any:
-        """What an entry of memory holds after a branch that may not run has written a value to it."""
+        """The content of an entry of memory after a branch that may not run has written a value to it."""
         return where(on, value, before, ops.GUARD)
 
     def look(self, index: Any) -> None:
-        """Refuse an index that is known only later."""
+        """Raise an error for an index that is known only when the function runs."""
         if any(isinstance(i, Scalar) for i in (index if isinstance(index, tuple) else (index,))):
             raise RunTimeLoop("an index that is known only when the function runs")
 
@@ -436,7 +491,7 @@ class Recorder:
         return unknown if equations is None else equations.solution(residual, unknown, parameters, solve)
 
     def whole(self, x: Any) -> Any:
-        """As :func:`robokit.spatial.control_flow.whole`: only loops have whole numbers that are not known."""
+        """As :func:`robokit.spatial.control_flow.whole`; integers that are not known exist only in loops."""
         raise RunTimeLoop("a whole number that is known only when the function runs")
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -449,7 +504,7 @@ class Recorder:
 
 
 class Equations:
-    """What notes solved equations on a graph."""
+    """Notes solved equations on a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -471,7 +526,10 @@ class Equations:
         return shaped(unknown, self.solved(at, residuals, b, x))
 
     def still(self, x: Any, *beside: Any) -> Scalar:
-        """A number whose derivative is 0: each time another node, in the body of a block if one beside is."""
+        """A number with the derivative 0.
+
+        Each call makes another node, in the body of a block if one of ``beside`` is.
+        """
         operands = (node_of(self.graph, each) for each in (x, float(len(self.graph.nodes)), *beside))
         return Scalar(self.graph, self.graph.add((ops.STILL, *operands)))
 
