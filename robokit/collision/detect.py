@@ -125,8 +125,8 @@ def place_balls(x: Any) -> tuple[Any, Any, Any]:
     def ball(s: Any, stale: Any) -> Any:
         body = x.shape_body[s]
         c = place(x, body, _row(x.shape_centre, s))
-        w, r = _row(x.V, body), x.shape_bound[s]
-        u, turn, since = _row(x.V, body, 3) + w.cross(c), sqrt(w.dot(w)), c - _row(x.centre_before, s)
+        (w, v), r = velocity(x, body), x.shape_bound[s]
+        u, turn, since = v + w.cross(c), sqrt(w.dot(w)), c - _row(x.centre_before, s)
         # Planes have r infinite, and may turn with no body: not infinity times zero.
         more = dt * (sqrt(u.dot(u)) + where(turn > 0.0, turn * r, 0.0)) + 0.5 * still
         moved = sqrt(since.dot(since)) + where(turned[body] > 0.0, turned[body] * r, 0.0)
@@ -140,6 +140,12 @@ def place_balls(x: Any) -> tuple[Any, Any, Any]:
 
     for_range(x.n_bodies, body)
     return balls, still, for_range(x.n_shapes, ball, where(x.candidates[1] > 0, 0, 1))
+
+
+def velocity(x: Any, body: Any) -> tuple[Vector3, Vector3]:
+    """Angular velocity of a body, and how fast what moves with it goes at the step's origin."""
+    w = _row(x.V, body)
+    return w, _row(x.V, body, 3) - w.cross(_row(x.seat, body))
 
 
 def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
@@ -307,16 +313,16 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
     body_a, body_b = x.shape_body[a], x.shape_body[b]
     r_a, r_b = x.shape_bound[a], x.shape_bound[b]
     c_a, c_b = _row(balls, a), _row(balls, b)
-    w = _row(x.V, body_b) - _row(x.V, body_a)
-    v = _row(x.V, body_b, 3) - _row(x.V, body_a, 3)
+    (w_a, v_a), (w_b, v_b) = velocity(x, body_a), velocity(x, body_b)
+    w, v = w_b - w_a, v_b - v_a
     u_a, u_b = v + w.cross(c_a), v + w.cross(c_b)
     square_a, square_b, r = u_a.dot(u_a), u_b.dot(u_b), minimum(r_a, r_b)
     square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
     far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
 
     def on_its_own(shape: Any, body: Any, c: Vector3) -> Any:
-        w, r = _row(x.V, body), x.shape_bound[shape]
-        u, turn = _row(x.V, body, 3) + w.cross(c), sqrt(w.dot(w))
+        (w, v), r = velocity(x, body), x.shape_bound[shape]
+        u, turn = v + w.cross(c), sqrt(w.dot(w))
         return dt * (sqrt(u.dot(u)) + where((r < float("inf")) & (turn > 0.0), turn * r, 0.0))
 
     def farther() -> Any:
@@ -527,7 +533,8 @@ def contacts_at(
     n = len(p)
     given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
     given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
-    given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
+    given |= {"seat": np.zeros((n, 3)), "origin": np.zeros(3)}
+    given |= {"gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
     sizes = {"n_candidates": PLACES, "n_shapes": len(given["shape_body"]), "n_bodies": n}
     known = memory or {}
     before = len(known["near_pair"]) if known else 0

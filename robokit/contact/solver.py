@@ -25,9 +25,17 @@ from typing import Any
 from robokit.contact.articulated import assemble, back_substitute, factor
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
 from robokit.contact.groups import ERROR, add_to, each_group, group_of_body
-from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
+from robokit.contact.kinematics import (
+    between,
+    bias,
+    generalized,
+    multiply,
+    own_inertia,
+    push,
+    velocities,
+)
 from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
-from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
+from robokit.contact.vectors import motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
@@ -915,8 +923,8 @@ def error_of_groups(x: Any) -> Any:
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
     """u = E (V_b - V_a) of a constraint."""
-    moved = motion(V, x.c_bodies[c, 1]) - motion(V, x.c_bodies[c, 0])
-    return tuple(_dot(motion(x.c_E, c, 6 * k), moved) for k in range(3))
+    V_ab = between(x, c, V)
+    return tuple(_dot(motion(x.c_E, c, 6 * k), V_ab) for k in range(3))
 
 
 def before(x: Any, c: Any) -> tuple[Any, ...]:
@@ -971,9 +979,7 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
         f = Force.zero()
         for e, size in zip(E, g, strict=True):
             f = f + Force(e.ang, e.lin) * size
-        a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        write_row(x.pushed, b, force(x.pushed, b) + f)
-        write_row(x.pushed, a, force(x.pushed, a) - f)
+        push(x, c, f, x.pushed)
 
     def on_row(i: Any) -> None:
         j = x.r_row[i]

@@ -28,7 +28,7 @@ from robokit.contact.kinematics import (
     potential_energy,
     spatial_momentum,
     velocities,
-    whole_inertia,
+    whole_mass,
 )
 from robokit.contact.materials import mobilities
 from robokit.contact.robot_data import robot_data, sizes_of_matrices
@@ -371,9 +371,8 @@ class Carried:
 def _facts(x: Any) -> None:
     place_bodies(x, x.q)
     velocities(x, x.v, x.V)
-    h, I = spatial_momentum(x, x.V), whole_inertia(x)
-    m = I.m + 1e-300
-    ang = h.ang - (I.h * (1.0 / m)).cross(h.lin)
+    h, (mass, moment) = spatial_momentum(x, x.V), whole_mass(x)
+    ang = about(h, moment * (1.0 / (mass + 1e-300))).ang
 
     def faster(b: Any, most: Any, body: Any) -> tuple[Any, Any]:
         omega = vector(x.V, b)
@@ -392,7 +391,8 @@ def _poses(x: Any) -> None:
 
 @functools.cache
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
-    arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
+    out = "R", "p", "seat", "origin"
+    arrays = [replace(a, role="out") if a.name in out else a for a in (*ROBOT, *MOTION)]
     arrays += [*STATE, real("facts", 10, role="out")]
     return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
@@ -438,6 +438,6 @@ def state_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n, R, p = robot.nbodies + 1, list[np.ndarray](), list[np.ndarray]()
     for x in _each(robot, _poses, q):
         R.append(x["R"].copy())
-        p.append(x["p"] + x["origin"])
+        p.append(x["p"] + x["seat"] + x["origin"])
         p[-1][0] = 0.0
     return np.array(R).reshape(len(q), n, 3, 3), np.array(p).reshape(len(q), n, 3)

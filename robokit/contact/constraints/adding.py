@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.contact.kinematics import own_inertia
+from robokit.contact.vectors import moved
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -36,7 +37,7 @@ def add_constraint(
         kind: FRICTION, LINE or SPIN.
         of: what it belongs to.
         bodies: a and b.
-        E: the rows, moments about the step's origin first.
+        E: the rows, moments about :func:`meeting` first.
         R: compliance of the first two rows and of the third.
         aim: velocities.
         w: mobility of what it acts on.
@@ -55,6 +56,8 @@ def add_constraint(
         x.c_w[i], x.c_mu[i], x.c_arm[i] = w, mu, arm
         for k in range(2):
             x.c_bodies[i, k], x.c_R[i, k] = bodies[k], R[k]
+            for m, way in enumerate(meeting(x, *bodies) - vector(x.seat, bodies[k], 0)):
+                x.c_arms[i, k, m] = way
         for k, (a, g) in enumerate(zip(aim, last, strict=True)):
             x.c_aim[i, k], x.c_last[i, k] = a, g
         for k, e in enumerate(number for row in E for number in row):
@@ -107,7 +110,7 @@ SPEED = 1e-4  # compliance of a largest speed over the mobility of the dof: what
 
 
 def act_on(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
-    """Add a wrench at a point to what is known before the solve: the forces on bodies about the origin."""
+    """Add a wrench at a point, from the seat, to what is known before the solve: the forces on bodies."""
     for k, more in enumerate([*(moment + point.cross(force)), *force]):
         x.f[b, k] = x.f[b, k] + more
 
@@ -118,8 +121,19 @@ def axes_of(x: Any, b: Any) -> Matrix3:
 
 
 def place_on(x: Any, b: Any, point: Vector3) -> Vector3:
-    """A point of a body, about the step's origin."""
+    """A point of a body, from its seat."""
     return axes_of(x, b) @ point + vector(x.p, b, 0)
+
+
+def meeting(x: Any, a: Any, b: Any) -> Vector3:
+    """What a constraint between two bodies is about, from the step's origin: the seat of the one that moves.
+
+    Of two that move that of the one that gives way more. Its inertia is small, and A would have more rounding
+    than that of long arms.
+    """
+    moves = [x.body_tip[body] >= 0 for body in (a, b)]
+    first = moves[0] & (~moves[1] | (x.body_mobility[a] > x.body_mobility[b]))
+    return vector(x.seat, where(first, a, b), 0)
 
 
 def mobility(x: Any, dof: Any) -> Scalar:
@@ -150,8 +164,15 @@ def vector(array: Any, *at: Any) -> Vector3:
 
 
 def body_velocity(x: Any, b: Any) -> Motion:
-    """Of a body before the kick, about the step's origin."""
+    """Of a body before the kick, about its seat."""
     return Motion(vector(x.V, b, 0), vector(x.V, b, 3))
+
+
+def velocity_between(x: Any, a: Any, b: Any) -> Motion:
+    """Of b against a before the kick, about :func:`meeting`."""
+    place = meeting(x, a, b)
+    V_a, V_b = (moved(body_velocity(x, c), place - vector(x.seat, c, 0)) for c in (a, b))
+    return V_b - V_a
 
 
 def row(e: Motion, V: Motion) -> Scalar:

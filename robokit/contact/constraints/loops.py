@@ -27,7 +27,15 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.articulated import assemble, back_substitute, couple, factor
-from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, mobility, row, vector
+from robokit.contact.constraints.adding import (
+    add_constraint,
+    axes_of,
+    meeting,
+    mobility,
+    row,
+    vector,
+    velocity_between,
+)
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.solver import impulses, relative
@@ -50,7 +58,7 @@ def collect(x: Any) -> None:
     def loop(k: Any) -> None:
         def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
             R = in_precision(*SOFT) * x.loop_mobility[k, half]
-            V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
+            V = velocity_between(x, x.loop_bodies[k, 0], x.loop_bodies[k, 1])
             known = (x.dt[0] * x.loop_force[k, 3 * half + m] for m in range(3))
             aim = Vector3(*(R * g - row(e, V) for g, e in zip(known, E, strict=True)))
             add_half(x, k, half, E, R, aim)
@@ -89,6 +97,8 @@ def halves(x: Any, k: Any, rows: Any) -> None:
     """``rows(half, E, delta)`` of the rotations (0) of a loop, if there are any, and of its positions (1)."""
     R, r, axes = _between(x, k)
     p, at = _frame(x, k, 0)
+    a, b = x.loop_bodies[k, 0], x.loop_bodies[k, 1]
+    at = at + (vector(x.seat, a, 0) - meeting(x, a, b))
 
     def in_world(f: Force) -> Motion:
         lin = p @ f.lin
@@ -112,7 +122,7 @@ def halves(x: Any, k: Any, rows: Any) -> None:
 
 
 def _frame(x: Any, k: Any, end: int) -> tuple[Matrix3, Vector3]:
-    """Axes and origin of P (0) or S (1) of a loop in the world."""
+    """Axes of P (0) or S (1) of a loop in the world, and its origin from the seat of its body."""
     b = x.loop_bodies[k, end]
     R = axes_of(x, b)
     own = Matrix3([[x.loop_placement[k, end, 3 * i + j] for j in range(3)] for i in range(3)])
@@ -122,7 +132,9 @@ def _frame(x: Any, k: Any, end: int) -> tuple[Matrix3, Vector3]:
 def _between(x: Any, k: Any) -> tuple[Matrix3, Vector3, list[Vector3]]:
     """R and r of a loop, and its t1, t2 and axis, all in P."""
     (P, p), (S, s) = _frame(x, k, 0), _frame(x, k, 1)
-    return P.T @ S, P.transpose_apply(s - p), [vector(x.loop_axes, k, 3 * m) for m in range(3)]
+    from_a, from_b = (vector(x.seat, x.loop_bodies[k, end], 0) for end in range(2))
+    r = P.transpose_apply(s - p + (from_b - from_a))
+    return P.T @ S, r, [vector(x.loop_axes, k, 3 * m) for m in range(3)]
 
 
 def _orientation(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
@@ -227,7 +239,7 @@ def close_for_kick(x: Any) -> None:
         couple(x)
         # Where A has no room the step is taken again with more.
         cond(x.filled[0] <= x.n_fill, lambda: _close_positions(x), lambda: None)
-        once(x, place_bodies, x.q, 0)
+        once(x, place_bodies, x.q)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
         for_range(x.nq, lambda k: put(x.q_kick, k, x.q[k]))
@@ -273,7 +285,7 @@ def constrain(x: Any, speeds: Any) -> None:
 
 def project(x: Any, speeds: Any) -> None:
     """The change d that closes the loops at q (0), or stops what opens them (1)."""
-    once(x, place_bodies, x.q, 0)
+    once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, constrain, speeds)
     n, rows = x.n_of[0], x.n_of[1]
@@ -319,7 +331,7 @@ def _constraints(x: Any, k: Any, speeds: Any) -> None:
 
     def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
         R = in_precision(*CLOSED) * x.loop_mobility[k, half]
-        V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
+        V = velocity_between(x, x.loop_bodies[k, 0], x.loop_bodies[k, 1])
         left = [where(speeds > 0, row(e, V), s) for e, s in zip(E, delta, strict=True)]
         i = add_half(x, k, half, E, R, Vector3(*(-s for s in left)))
         for m, G in enumerate((1.0, 0.0, 1.0, 0.0, 0.0, 1.0)):
