@@ -297,14 +297,14 @@ def about_one_origin(x: dict[str, np.ndarray]) -> None:
     ``x``: arrays of the step (contact/fields.py); those of MOTION and of constraints' places are written
     over. Seats are 0 then.
     """
-    seat, E, I = x["seat"], x["c_E"].reshape(-1, 3, 6), x["I"]
+    seat, I, count = x["seat"], x["I"], x["n_of"][0]
     if not seat.any():
         return
     for V, place in ((x["V"], seat), (x["S"], seat[x["dof_body"]])):
         V[:, 3:] += np.cross(place, V[:, :3])
     n = min(len(x["S"]), x["S_by_row"].shape[1])
     x["S_by_row"][:, :n] = x["S"][:n].T
-    place = seat[x["c_bodies"][:, 1]] + x["c_arms"][:, 1]
+    E, place = x["c_E"][:count].reshape(-1, 3, 6), seat[x["c_bodies"][:count, 1]] + x["c_arms"][:count, 1]
     E[..., :3] += np.cross(place[:, None], E[..., 3:])
     m, h = I[:, :1], 2.0 * I[:, 1:4] + I[:, :1] * seat
     more = (h * seat).sum(1)[:, None, None] * np.eye(3) - 0.5 * (outer := h[:, :, None] * seat[:, None])
