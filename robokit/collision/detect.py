@@ -7,7 +7,7 @@ overlap. Contacts count whose gap is less than
 
 the closing speed at most |u| + |w| r: u the velocity of the smaller ball's centre relative to the other
 shape's body, w the difference of their angular velocities, r its radius. What flies together is not near for
-that.
+that, unless it bounces: the speed with which each of them goes towards the ground may be turned back then.
 
 Of a pair that cannot touch in the step a gap is known that is its least. It shrinks by no more than the two
 shapes move, and until it may be as small as far the pair is passed over.
@@ -316,20 +316,28 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
     (w_a, v_a), (w_b, v_b) = velocity(x, body_a), velocity(x, body_b)
     w, v = w_b - w_a, v_b - v_a
     u_a, u_b = v + w.cross(c_a), v + w.cross(c_b)
-    square_a, square_b, r = u_a.dot(u_a), u_b.dot(u_b), minimum(r_a, r_b)
-    square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
-    far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
+    r = minimum(r_a, r_b)
 
-    def on_its_own(shape: Any, body: Any, c: Vector3) -> Any:
+    def square_of(u_a: Vector3, u_b: Vector3) -> Any:
+        """That of the smaller ball's centre."""
+        square_a, square_b = u_a.dot(u_a), u_b.dot(u_b)
+        return where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
+
+    far = still + dt * (sqrt(square_of(u_a, u_b)) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
+
+    def on_its_own(shape: Any, body: Any, c: Vector3) -> tuple[Any, Any]:
         (w, v), r = velocity(x, body), x.shape_bound[shape]
-        u, turn = v + w.cross(c), sqrt(w.dot(w))
-        return dt * (sqrt(u.dot(u)) + where((r < float("inf")) & (turn > 0.0), turn * r, 0.0))
+        u, turn = _turned_back(x, v + w.cross(c)), sqrt(w.dot(w))
+        return sqrt(u.dot(u)), where((r < float("inf")) & (turn > 0.0), turn * r, 0.0)
 
     def farther() -> Any:
-        both = on_its_own(a, body_a, c_a) + on_its_own(b, body_b, c_b)
-        return still + both + rounding(GUARD, 0.5) * r
+        (s_a, t_a), (s_b, t_b) = on_its_own(a, body_a, c_a), on_its_own(b, body_b, c_b)
+        goes_on = square_of(u_a - _turned_back(x, u_a), u_b - _turned_back(x, u_b))
+        goes_on = where(x.shape_kind[a] == PLANE, 0.0, goes_on)
+        closes = sqrt(goes_on + (s_a + s_b) * (s_a + s_b)) + t_a + t_b
+        return still + dt * closes + rounding(GUARD, 0.5) * r
 
-    if hasattr(x, "shape_restitution"):  # one of the two may bounce, and come back at its own speed
+    if hasattr(x, "shape_restitution"):  # one of the two may bounce off the ground, and come back
         share = where(a < x.ground_shapes[0], x.shape_restitution[b], x.between[1])
         far = cond(share > 0.0, farther, lambda: far)
 
@@ -349,6 +357,17 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
         return cond(x.shape_kind[a] == FIELD, above_field, both_balls)
 
     return cond(x.shape_kind[a] == PLANE, above_plane, other), far
+
+
+def _turned_back(x: Any, u: Vector3) -> Vector3:
+    """What of a velocity the ground may turn back: along the normal where a plane is all of it, else all.
+
+    A plane may be a belt: to those who move with what lies on it nothing is nearer than on one at rest.
+    """
+    n = Vector3(*(x.shape_placement[0, 3 * i + 2] for i in range(3)))
+    alone = (x.ground_shapes[0] == 1) & (x.shape_kind[0] == PLANE)
+    part = n * n.dot(u)
+    return Vector3(*(where(alone, p, s) for p, s in zip(part, u, strict=True)))
 
 
 def add_contact(x: Any, shapes: tuple[Any, Any], feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
