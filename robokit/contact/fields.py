@@ -1,6 +1,6 @@
 """The arrays of a step with contacts: what each holds, its shape and who writes it.
 
-The robot is data. Vectors of the step are in world axes, those of a whole about its first base, so that the
+The robot is data. Vectors of the step are in world axes, those of a mechanism about its first base, so the
 columns of its joints and bodies can be compared without transforms. Degrees of freedom are those of the tree;
 those that follow others share a row of the unknown with them (``dof_row``, ``dof_gain``), and their columns S
 have the gain in them: V_b = sum over the dofs j of b's path of S_j v[dof_row[j]].
@@ -37,8 +37,8 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("wholes", "n_wholes", 2),  # of each whole, trees that loops tie to each other: the first base, and
-    # how many hang on nothing, 0 where one is fixed or tied to the world. Whole 0 is the world: body 1
+    whole("wholes", "n_wholes", 2),  # of each mechanism, trees that loops connect: its first base, and how
+    # many bases float, 0 where one is fixed or connected to the world. The first is the world: body 1
     whole("body_whole", "n_bodies"),  # that a body belongs to
     whole("row_whole", "nv"),  # and a row of v
     whole("bands", "n_bands", 3),  # of each four rows of H: first of their entries of `blocks`, how many, and
@@ -57,7 +57,7 @@ ROBOT = (
 MOTION = (
     real("R", "n_bodies", 9, role="work"),  # see collision/fields.py
     real("p", "n_bodies", 3, role="work"),
-    real("seat", "n_bodies", 3, role="work"),  # here the first base of a body's whole; 0 of the world
+    real("seat", "n_bodies", 3, role="work"),  # here the first base of a body's mechanism; 0 of the world
     real("origin", 3, role="work"),
     real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the seat, gain included
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the seat

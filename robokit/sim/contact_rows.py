@@ -102,7 +102,7 @@ class ContactRunner:
         return {row: step for share in self._shares for row, step in share.failed.items()}
 
     def rest(self) -> None:
-        """Nobody has it any more: keep the memory of few rows alone, for others of the same program."""
+        """Release the runner: keep only the memory of a few rows, for others of the same program."""
         self._begun = False
         if sum(share.nbytes for share in self._shares) > KEPT_BYTES:
             self._shares = []
@@ -297,7 +297,9 @@ class _Share:
     # ---- steps -------------------------------------------------------------------------------------------
 
     def go(self, first: int, last: int, stop: threading.Event) -> bool:
-        """Steps first..last of all rows, and what they leave in the arrays; whether all were taken."""
+        """Take steps first..last of all rows, with their results in the arrays; returns whether all were
+        taken.
+        """
         for a, b, step, steps in self._blocks(first, last):
             if stop.is_set():
                 return False

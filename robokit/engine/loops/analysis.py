@@ -17,7 +17,7 @@ from robokit.engine.trace.graph import Node
 
 
 def inner(graph: LoopGraph, node: Node) -> list[Region]:
-    """The regions that a control operation runs."""
+    """The regions that a control operation executes."""
     if node[0] in (ops.FOR, ops.WHILE):
         return [graph.regions[node[1]]]
     return [graph.regions[k] for k in node[2:4]] if node[0] == ops.COND else []
@@ -32,12 +32,12 @@ _SELF = {ops.WHOLE_LT: 0, ops.WHOLE_LE: 1, ops.WHOLE_EQ: 1}
 
 
 def starts(node: Node) -> tuple[int, ...]:
-    """What a loop carries into its first turn."""
+    """The initial values that a loop carries."""
     return node[3:] if node[0] == ops.FOR else node[2:]
 
 
 def loop_parameters(node: Node, region: Region) -> list[int]:
-    """The parameters of a loop's region that stand for what it carries."""
+    """The parameters of a loop's region that stand for its carried values."""
     return region.parameters[1:] if node[0] == ops.FOR else region.parameters
 
 
@@ -45,7 +45,7 @@ CALLS = (ops.APPLY, ops.VMAP)
 
 
 class Live:
-    """What is needed of a recording.
+    """The parts of a recording that are needed.
 
     Args:
         graph: the recording, without calls of other compiled kernels.
@@ -105,11 +105,11 @@ class Live:
         return [n for n in region.nodes[part] if n in self.nodes]
 
     def positions(self, control: int) -> list[int]:
-        """Of the values of a loop or a condition, those that are needed."""
+        """The values of a loop or a condition that are needed."""
         return sorted(self.outputs[control])
 
     def reach(self, what: Callable[[int], bool]) -> set[int]:
-        """The functions with an operation of some kind, in themselves or in what they call."""
+        """The functions that contain an operation of some kind, or call one that does."""
         found: set[int] = set()
         for function in self.functions:
             own = self._own[function]
@@ -287,7 +287,7 @@ class Live:
 
 @frozen
 class Pattern:
-    """How a function is called."""
+    """The call pattern of a function: which arguments differ between lanes, and which lanes run."""
 
     function: int  # its number
     lanes: int  # of a vector
@@ -299,14 +299,14 @@ class Pattern:
 
 
 class Uniformity:
-    """What may differ between lanes in the functions of a recording."""
+    """Which values may differ between lanes in the functions of a recording."""
 
     def __init__(self, graph: LoopGraph) -> None:
         self.graph = graph
         self._known: dict[Pattern, Varying] = {}
 
     def of(self, pattern: Pattern) -> Varying:
-        """What may differ in a function that is called so."""
+        """Which values may differ between lanes in a function with this call pattern."""
         if pattern not in self._known:
             self._known[pattern] = Varying(self, pattern)
         return self._known[pattern]
@@ -334,7 +334,7 @@ class Varying:
         self.results = tuple(k in self.nodes for k in function.region.results)
 
     def called(self, node: Node, values: Sequence[int], masked: bool = False) -> Pattern:
-        """How a CALL or VMAP of this function calls another with these values."""
+        """The call pattern of a CALL or VMAP of this function with these values."""
         own = tuple(k in self.own for k in node[2])
         if self.graph.functions[node[1]].by_lane and self.pattern.lanes > 1:
             return Pattern(node[1], 1, own, (False,) * len(values), False, self.pattern.lanes)

@@ -35,7 +35,7 @@ LEAST = 8  # fewest nodes that a branch pays for
 
 
 def paths(program: Program) -> dict[int, Path]:
-    """For each node inside a guard its path; a node that no guard is around is missing."""
+    """The path of each node inside a guard: the conditions around it; other nodes are missing."""
     found = _paths(program, _shared)
     return found if _nested_alike(set(found.values())) else _paths(program, _beginning)
 
@@ -165,7 +165,7 @@ def opened(program: Program) -> Program:
 
 
 def guarded(program: Program) -> dict[str, int]:
-    """Operations that are inside guards, by what they count as."""
+    """Operations inside guards, counted by kind."""
     return program.counted(paths(program))
 
 

@@ -66,7 +66,7 @@ class Plan:
     frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
 
     def reserve(self, lanes: int) -> int:
-        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
+        """Reserve memory for so many values of :attr:`lanes`, aligned for a vector of them."""
         start = -(-self.slots // lanes) * lanes
         self.slots = start + lanes
         return start

@@ -43,7 +43,7 @@ class Pieces:
 
     @staticmethod
     def of(program: Program, line: Line, starts: np.ndarray) -> Pieces:
-        """Those of a line that begin there."""
+        """The pieces of a line that begin at these positions."""
         arrays, nodes = program.arrays, line.nodes
         place, home, inner = np.full((3, len(program.nodes)), -1, np.int32)
         place[arrays.order] = np.arange(len(arrays.order))
@@ -64,7 +64,7 @@ class Pieces:
 
 @dataclass
 class Similarity:
-    """What pieces do, without where their operands are."""
+    """What pieces compute, without the places of their operands."""
 
     program: Program
     # what they do, the words of one piece after the other, and where each begins
@@ -109,7 +109,7 @@ class Similarity:
         return Similarity(program, (word, np.searchsorted(by, np.arange(pieces.count + 1))), named, constants)
 
     def groups(self, least: int) -> Iterator[np.ndarray]:
-        """Numbers of pieces that are alike, of at least so many each."""
+        """Groups of at least so many pieces that are alike, by their numbers."""
         flat, starts = self.words
         lengths = np.diff(starts)
         _, group = np.unique(sums(flat, starts), return_inverse=True)
@@ -225,7 +225,7 @@ class Rerolled(Plan):
 
     @property
     def written(self) -> int:
-        """Nodes that become code."""
+        """Nodes for which code is written."""
         return sum(map(len, self.chunks)) + sum(len(kind.nodes) for kind in self.bodies)
 
 
