@@ -112,7 +112,7 @@ def open_account(x: Any) -> None:
 def account(x: Any) -> None:
     """Enter a step into the ledger, after the solve, at its middle."""
     com = _centre(x)
-    cond(x.n_parts > 1, lambda: once(x, velocities, x.y, x.Vd), nothing)
+    cond((x.n_parts > 1) | (x.n_loops > 0), lambda: once(x, velocities, x.y, x.Vd), nothing)
     _given(x, com)
     once(x, touch)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))

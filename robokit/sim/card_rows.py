@@ -154,7 +154,7 @@ class ContactOnCard:
         return [a.name for a in self.kernel.taken if a.role == "inout"]
 
     def start(self, q: np.ndarray, v: np.ndarray) -> None:
-        """Begin all rows at states of the host, (rows, ...): nothing was before."""
+        """Start all rows at states of the host, (rows, ...), without history."""
         for a in self.kernel.taken:
             if a.role == "inout" and a.name not in ("q", "v"):
                 self.loops.write(a.name, np.full((1, *a.at(self.sizes)), blank(a.name)))
@@ -446,7 +446,7 @@ class CardStates:
                 self._show(stream)
 
     def state(self) -> Any:
-        """All that :meth:`restore` needs, on the host."""
+        """The complete state for :meth:`restore`, on the host."""
         stream = self.stream()
         with self.memory.on(stream):
             return self._steps.state(stream)

@@ -165,7 +165,7 @@ class ContactRunner:
         return [share.state() for share in self._shares]
 
     def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
-        """Go on from there."""
+        """Continue all rows from a saved state."""
         for share in self._shares:
             first = 0
             for good, states in state:
@@ -242,7 +242,7 @@ class _Share:
         return self.good.copy(), {name: self.states[name].copy() for name in kept}
 
     def restore(self, rows: slice, good: np.ndarray, states: dict[str, np.ndarray]) -> None:
-        """Some of its rows go on from there."""
+        """Continue some rows of this share from a saved state."""
         taken = [a for a in self.kernel.taken if a.name in states]
         more = {
             str(a.shape[0]): states[a.name].shape[1]

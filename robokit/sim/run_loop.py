@@ -679,7 +679,7 @@ class Run:
             self._look()
 
     def until(self, end: int) -> None:
-        """Steps up to that number of them, with the records on the way."""
+        """Take steps up to that number, and record states on the way."""
         while self.done < end and self.stop is None:
             try:
                 if self.due:
@@ -751,7 +751,7 @@ class Run:
 
     @property
     def now(self) -> float:
-        """Time [s]."""
+        """Time of the present state [s]."""
         return self.done * self.dt
 
     def control(self) -> None:

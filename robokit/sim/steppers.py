@@ -446,7 +446,7 @@ class ContactState:
         return is_finite(self.arrays["q"]) and is_finite(self.arrays["v"])
 
     def notes(self) -> Arrays:
-        """What was noted of each step since the last call (contact/monitor.py), by name, as float64."""
+        """The notes of each step since the last call (contact/monitor.py), by name, as float64."""
         counts = dict(zip(NOTED_AT_START, self.arrays["noted"].tolist(), strict=True))
         found = {a.name: self.arrays[a.name][: counts[str(a.shape[0])]] for a in NOTES[1:]}
         self.arrays["noted"][:] = 0

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.contact.kinematics import own_inertia
-from robokit.contact.vectors import moved
+from robokit.contact.vectors import moved, write_row
+from robokit.engine.loops.fields import once
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -56,12 +57,11 @@ def add_constraint(
         x.c_w[i], x.c_mu[i], x.c_arm[i] = w, mu, arm
         for k in range(2):
             x.c_bodies[i, k], x.c_R[i, k] = bodies[k], R[k]
-            for m, way in enumerate(meeting(x, *bodies) - vector(x.seat, bodies[k], 0)):
-                x.c_arms[i, k, m] = way
         for k, (a, g) in enumerate(zip(aim, last, strict=True)):
             x.c_aim[i, k], x.c_last[i, k] = a, g
         for k, e in enumerate(number for row in E for number in row):
             x.c_E[i, k] = e
+        once(x, _note_arms, i)
 
     cond(i < x.n_constraints, write, lambda: None)
     return i
@@ -131,9 +131,21 @@ def meeting(x: Any, a: Any, b: Any) -> Vector3:
     Of two that move that of the one that gives way more. Its inertia is small, and A would have more rounding
     than that of long arms.
     """
+    return Vector3(*once(x, _meeting, a, b))
+
+
+def _meeting(x: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
     moves = [x.body_tip[body] >= 0 for body in (a, b)]
     first = moves[0] & (~moves[1] | (x.body_mobility[a] > x.body_mobility[b]))
-    return vector(x.seat, where(first, a, b), 0)
+    return tuple(vector(x.seat, where(first, a, b), 0))
+
+
+def _note_arms(x: Any, i: Any) -> None:
+    """The place of the rows of a constraint, from the seats of its bodies."""
+    bodies = [x.c_bodies[i, k] for k in range(2)]
+    place = meeting(x, *bodies)
+    for k, body in enumerate(bodies):
+        write_row(x.c_arms, (i, k), place - vector(x.seat, body, 0))
 
 
 def mobility(x: Any, dof: Any) -> Scalar:
@@ -170,9 +182,14 @@ def body_velocity(x: Any, b: Any) -> Motion:
 
 def velocity_between(x: Any, a: Any, b: Any) -> Motion:
     """Of b against a before the kick, about :func:`meeting`."""
+    six = once(x, _velocity_between, a, b)
+    return Motion(Vector3(*six[:3]), Vector3(*six[3:]))
+
+
+def _velocity_between(x: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
     place = meeting(x, a, b)
     V_a, V_b = (moved(body_velocity(x, c), place - vector(x.seat, c, 0)) for c in (a, b))
-    return V_b - V_a
+    return tuple(V_b - V_a)
 
 
 def row(e: Motion, V: Motion) -> Scalar:

@@ -62,6 +62,7 @@ from robokit.contact.constraints.adding import (
     velocity_between,
 )
 from robokit.contact.fields import FRICTION, SPIN
+from robokit.contact.kinematics import is_free_base
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
@@ -364,6 +365,11 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 #
 #     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
 #
+# Where it is on a link, that link turns and moves on as well, with the acceleration a of its point while
+# those of joints are 0: what rides on an arm or a wheel would slide by dt/2 a. The velocity is to be
+#
+#     s x w + dt/2 (a + w_link x r)
+#
 # r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners.
 # Along a capsule, between its ends, 1/R_a is 0, and 1/R_b of what has corners, which touches it by an edge,
 # is infinite. The place of a disc or coin runs along its rim:
@@ -465,15 +471,39 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
     for body, shape, w, up in zip(bodies, shapes, turns, (-n, n), strict=True):
         rims = rims + Vector3(*call(along, body, shape, tuple(w), tuple(p), tuple(up)))
     rolls = rolls + rims
+
+    def later(b: Any, p: Any, rolls: Any) -> Any:
+        return tuple(_turning(x, b, Vector3(*p), Vector3(*rolls)))
+
     found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
     for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
-        way = w.cross(from_seat(x, body, p) - vector(x.p, body, 0)) + rolls
-        found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
+        is_loose, at = x.loose[body] > 0, from_seat(x, body, p)
+        way = w.cross(at - vector(x.p, body, 0)) + rolls
+        turned = Vector3(*call(later, where(is_loose, 0, body), tuple(at), tuple(rolls)))
+        found = found + chosen(is_loose, way.cross(w - spin), turned) * half
     return found - n * where(rims.dot(rims) > 0.0, n.dot(found), 0.0)
 
 
+def _turning(x: Any, b: Any, p: Vector3, rolls: Vector3) -> Vector3:
+    """How fast the velocity of body b at a place that moves along with it, and rolls, is lost [m/s^2].
+
+    ``p``: the place, from the seat of the body; ``rolls``: its velocity against the body. Accelerations while
+    those of joints are 0, as in :func:`robokit.contact.kinematics.bias`.
+    """
+
+    def joint(b: Any, *a: Any) -> Any:
+        V = body_velocity(x, b)
+        straight = (V.lin + V.ang.cross(vector(x.p, b, 0))).cross(V.ang)
+        more = body_velocity(x, x.parent[b]).cross(V)
+        lin = more.lin + chosen(is_free_base(x, b), straight, Vector3.zero())
+        return x.parent[b], *(Vector3(*a[:3]) + more.ang), *(Vector3(*a[3:]) + lin)
+
+    V, a = body_velocity(x, b), while_loop(lambda b, *a: b > 0, joint, b, *Motion.zero())[1:]
+    return p.cross(Vector3(*a[:3])) - Vector3(*a[3:]) + (V.lin + V.ang.cross(p) + rolls).cross(V.ang)
+
+
 def from_seat(x: Any, b: Any, p: Vector3) -> Vector3:
-    """A place that is told from the step's origin, from the seat of a body."""
+    """A place relative to the step's origin, relative to the seat of a body instead."""
     return p - vector(x.seat, b, 0)
 
 

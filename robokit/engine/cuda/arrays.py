@@ -294,7 +294,7 @@ def library_of(x: Any) -> Library | None:
 
 
 class Common(NamedTuple):
-    """What arrays of one call have in common."""
+    """Common properties of the arrays of one call."""
 
     library: Library  # theirs
     number: int  # of the card that has them
@@ -415,7 +415,7 @@ class View:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """From one number to the next along each axis [numbers]."""
+        """Distance between neighbours along each axis [numbers]."""
         states, *numbers = self.shape
         return 1, *(states * math.prod(numbers[k + 1 :]) for k in range(len(numbers)))
 

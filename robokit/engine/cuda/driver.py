@@ -483,7 +483,7 @@ class Memory:
         self.allocate(sizes)
 
     def allocate(self, sizes: Mapping[str, int]) -> None:
-        """More arrays, or others in the place of those of the same names; arguments and errors as above."""
+        """Allocate more arrays, or replace those of the same names; arguments and errors as above."""
         with self.card.aside() as side:
             stream = side if self._stream is None else self._stream
             for name, size in sizes.items():

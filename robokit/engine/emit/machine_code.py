@@ -135,7 +135,7 @@ class Bytes:
         self._to_constants, self._calls = list[int](), list[tuple[int, int]]()
 
     def enter(self) -> None:
-        """Begin a function."""
+        """Begin a new function."""
         self.code += bytes(-len(self.code) % 16)
         self.entries.append(len(self.code))
         self.code += ENTER

@@ -24,7 +24,7 @@ def inner(graph: LoopGraph, node: Node) -> list[Region]:
 
 
 def outcome(node: Node) -> int | None:
-    """Outcome, 0 or 1, of a comparison of a whole number with itself, which reads nothing."""
+    """The outcome, 0 or 1, of a comparison of an integer with itself; None for other nodes."""
     return _SELF[node[0]] if node[0] in _SELF and node[1] == node[2] else None
 
 
@@ -133,7 +133,7 @@ class Live:
         return [function.region.results[k] for k in sorted(self.needed_results[function.number])]
 
     def parameters(self, function: Function) -> list[int]:
-        """The parameters that a function needs; the kernel has all of its own."""
+        """The parameters that a function needs; for the kernel, all of its parameters."""
         numbers = function.region.parameters
         return (
             [numbers[k] for k in sorted(self.needed_parameters[function.number])]
@@ -142,7 +142,7 @@ class Live:
         )
 
     def arrays(self, function: Function) -> list[int]:
-        """The arrays that a function needs; the kernel has all of its own."""
+        """The arrays that a function needs; for the kernel, all of its arrays."""
         return [k for k in function.arrays if k in self._arrays or not function.number]
 
     def calls(self, function: int) -> list[int]:
@@ -150,7 +150,7 @@ class Live:
         return [n for n in self._own[function] if self.graph.nodes[n][0] in CALLS]
 
     def passed_arrays(self, call: int) -> list[int]:
-        """The arrays that a CALL or VMAP hands over."""
+        """The arrays that a CALL or VMAP passes."""
         node = self.graph.nodes[call]
         pairs = zip(self.graph.functions[node[1]].arrays, node[2], strict=True)
         return [outside for inside, outside in pairs if inside in self._arrays]

@@ -76,7 +76,7 @@ class RecordedOnce:
 
     @property
     def loops(self) -> LoopGraph | None:
-        """What was recorded, if it has loops.
+        """The recording, if it has loops; None for straight-line code.
 
         Raises TraceTooLarge: the function is longer than the budget.
         """

@@ -183,7 +183,7 @@ def cut_at(order: list[int], size: int, ends: Collection[int]) -> list[list[int]
 
 @dataclass
 class Called:
-    """A call of a body of several chunks."""
+    """A call of a body that consists of several chunks."""
 
     chunks: range  # of the body
     conditions: Path  # under which they run
@@ -482,7 +482,7 @@ def call_frames(program: Program, line: list[int], blocks: set[int], first: int)
 
 @dataclass
 class Copy:
-    """Values of neighbouring lanes that go to neighbouring places of an output."""
+    """Values of neighbouring lanes that are copied to neighbouring entries of an output."""
 
     nodes: list[int]  # of the values
     # output, position: where the first one goes

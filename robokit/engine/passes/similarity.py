@@ -123,14 +123,14 @@ class Similarity:
                 yield same
 
     def values(self, group: np.ndarray) -> np.ndarray:
-        """Constants of pieces that are alike: a row for each piece, in order of first use."""
+        """Constants of similar pieces: a row for each piece, in order of first use."""
         found = _rows(self.constants, group)
         values = [self.program.nodes[n][1] for n in found.ravel().tolist()]
         return np.array(values, float).reshape(found.shape)
 
 
 def sums(words: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """A number for each sequence of words, which other sequences have by chance alone.
+    """A hash of each sequence of words.
 
     ``words``: whole numbers, one sequence after the other; ``starts``: where each begins, and the last ends.
     """
