@@ -325,14 +325,17 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
 
     far = still + dt * (sqrt(square_of(u_a, u_b)) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
 
-    def on_its_own(shape: Any, body: Any, c: Vector3) -> tuple[Any, Any]:
+    def turned_back(*u: Any) -> Any:
+        return tuple(_turned_back(x, Vector3(*u)))
+
+    def on_its_own(shape: Any, body: Any, *c: Any) -> Any:
         (w, v), r = velocity(x, body), x.shape_bound[shape]
-        u, turn = _turned_back(x, v + w.cross(c)), sqrt(w.dot(w))
+        u, turn = Vector3(*call(turned_back, *(v + w.cross(Vector3(*c))))), sqrt(w.dot(w))
         return sqrt(u.dot(u)), where((r < float("inf")) & (turn > 0.0), turn * r, 0.0)
 
     def farther() -> Any:
-        (s_a, t_a), (s_b, t_b) = on_its_own(a, body_a, c_a), on_its_own(b, body_b, c_b)
-        goes_on = square_of(u_a - _turned_back(x, u_a), u_b - _turned_back(x, u_b))
+        (s_a, t_a), (s_b, t_b) = call(on_its_own, a, body_a, *c_a), call(on_its_own, b, body_b, *c_b)
+        goes_on = square_of(*(u - Vector3(*call(turned_back, *u)) for u in (u_a, u_b)))
         goes_on = where(x.shape_kind[a] == PLANE, 0.0, goes_on)
         closes = sqrt(goes_on + (s_a + s_b) * (s_a + s_b)) + t_a + t_b
         return still + dt * closes + rounding(GUARD, 0.5) * r

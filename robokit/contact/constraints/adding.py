@@ -126,18 +126,17 @@ def place_on(x: Any, b: Any, point: Vector3) -> Vector3:
 
 
 def meeting(x: Any, a: Any, b: Any) -> Vector3:
-    """What a constraint between two bodies is about, from the step's origin: the seat of the one that moves.
+    """What a constraint between two bodies is about, from the step's origin: the seat of the one that gives
+    way more.
 
-    Of two that move that of the one that gives way more. Its inertia is small, and A would have more rounding
-    than that of long arms.
+    What does not move gives way by 0. Where both move, the inertia of that one is small, and about a place
+    far away A would have more rounding than that.
     """
     return Vector3(*once(x, _meeting, a, b))
 
 
 def _meeting(x: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
-    moves = [x.body_tip[body] >= 0 for body in (a, b)]
-    first = moves[0] & (~moves[1] | (x.body_mobility[a] > x.body_mobility[b]))
-    return tuple(vector(x.seat, where(first, a, b), 0))
+    return tuple(vector(x.seat, where(x.body_mobility[a] > x.body_mobility[b], a, b), 0))
 
 
 def _note_arms(x: Any, i: Any) -> None:
