@@ -136,7 +136,8 @@ def meeting(x: Any, a: Any, b: Any) -> Vector3:
 
 
 def _meeting(x: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
-    return tuple(vector(x.seat, where(x.body_mobility[a] > x.body_mobility[b], a, b), 0))
+    first = (x.body_tip[b] < 0) | (x.body_mobility[a] > x.body_mobility[b])
+    return tuple(vector(x.seat, where(first, a, b), 0))
 
 
 def _note_arms(x: Any, i: Any) -> None:

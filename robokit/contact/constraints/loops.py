@@ -38,7 +38,7 @@ from robokit.contact.constraints.adding import (
 )
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.solver import impulses, relative
+from robokit.contact.solver import impulses, see
 from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Vector3
@@ -299,11 +299,11 @@ def project(x: Any, speeds: Any) -> None:
     for_range(x.nv, lambda j: put(x.d, j, 0.0))
 
     def correct(_: Any) -> None:
-        once(x, velocities, x.d, x.Vd)
+        once(x, see, x.d, x.c_du)
 
         def push(i: Any) -> None:
-            for m, u in enumerate(relative(x, i, x.Vd)):
-                x.c_g[i, m] = (x.c_aim[i, m] - u) / x.c_R[i, 0]
+            for m in range(3):
+                x.c_g[i, m] = (x.c_aim[i, m] - x.c_du[i, m]) / x.c_R[i, 0]
 
         def hold(i: Any) -> None:
             x.r_g[i] = -x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]

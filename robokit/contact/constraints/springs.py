@@ -39,8 +39,9 @@ from robokit.contact.constraints.adding import (
 from robokit.contact.constraints.adding import row as rate_of
 from robokit.contact.constraints.motors import NOTHING, end_share
 from robokit.contact.fields import SPRING
-from robokit.contact.kinematics import between, generalized, push, velocities
-from robokit.contact.vectors import force, motion, nothing, of_all_forces, write_row
+from robokit.contact.kinematics import generalized, push
+from robokit.contact.solver import see
+from robokit.contact.vectors import force, nothing, of_all_forces, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding
@@ -138,10 +139,11 @@ def _give(x: Any, k: Any) -> None:
     push(x, k, E, x.pushed)
     once(x, generalized, x.pushed, x.Jg)
     once(x, back_substitute, x.Jg)
-    once(x, velocities, x.Jg, x.Vd)
+    for_range(x.nv, lambda j: put(x.d, j, x.Jg[j]))
+    once(x, see, x.d, x.c_du)
 
     def other(m: Any, own: Scalar, R: Scalar, z: Scalar) -> tuple[Scalar, ...]:
-        w = abs(rate_of(motion(x.c_E, m, 12), between(x, m, x.Vd)))
+        w = abs(x.c_du[m, 2])
         R = R + w * sqrt(stiff * x.spring_state[m, STIFFNESS])
         z = z + w * sqrt(damp * x.spring_state[m, DAMPING])
         return where(m == k, w, own), R, z
