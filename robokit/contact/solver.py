@@ -114,11 +114,11 @@ def begin_from(x: Any) -> None:
     once(x, begin)
 
 
-def end_solution(x: Any, *by_law: Any) -> None:
-    """What comes after the first attempt, which found this: paths, at most six, each from less friction.
+def end_solution(x: Any, *first: Any) -> None:
+    """What comes after the first attempt, which found this: one by softer laws, then paths, at most six.
 
-    Where the last one ends before all friction acts, its end is taken, or its begin if that is not finite:
-    impulses are admissible there, too.
+    Each is from less friction. Where the last one ends before all friction acts, its end is taken, or its
+    begin if that is not finite: impulses are admissible there, too.
     """
 
     def with_part(it: Any) -> tuple[Any, Any, Any]:
@@ -143,10 +143,66 @@ def end_solution(x: Any, *by_law: Any) -> None:
         it, e, found, _ = while_loop(fails, along, *by_law, 2.0)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
+    by_law = cond(first[2] > 0, lambda: first, lambda: once(x, by_softer_laws, first[0]))
     it, e, found = cond(by_law[2] > 0, lambda: by_law, along_paths)
     cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, (found > 0) & (x.less[0] == 0.0))
     cond(x.less[0] > 0.0, lambda: once(x, take_friction, 0.0), nothing)
+
+
+def by_softer_laws(x: Any, before: Any) -> tuple[Any, Any, Any]:
+    """Another attempt, of about CAP_LATER iterations at most: the method of multipliers, of all constraints.
+
+    It is of solutions, each of laws that have a share of the mobility beside their own compliance, and aim at
+    the velocity that makes up for it at the impulse of the solution before. So what solves their own laws is
+    not moved, and where contacts jam there is something to converge to. The share is 1 at first, then the
+    error of their own laws, and SOFTER times as much where a solution is not found. It begins where the first
+    attempt ended, but for multipliers of loops: those may be of any size.
+    Source: R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM Journal on Control
+    and Optimization 14 (1976).
+    """
+
+    def keep(c: Any) -> None:
+        write_row(x.c_own, c, [*(x.c_R[c, k] for k in range(2)), *(x.c_aim[c, k] for k in range(3))])
+        note(c)
+
+    def note(c: Any) -> None:
+        write_row(x.c_about, c, [x.c_g[c, k] for k in range(3)])
+
+    def anew() -> None:
+        once(x, multiply_from_zero)
+        once(x, begin)
+
+    def turn(it: Any, _e: Any, share: Any) -> tuple[Any, Any, Any]:
+        once(x, make_soft, share)
+        n, _, found = once(x, attempt, 0)
+        cond(found > 0, lambda: for_range(x.n_of[0], note), nothing)
+        once(x, make_soft, 0.0)
+        once(x, leave)
+        e = where(found > 0, error_here(x), 1.0)
+        return it + n, e, minimum(where(found > 0, e, SOFTER * share), 1.0)
+
+    cond(x.n_of[3] > 0, anew, nothing)
+    for_range(x.n_of[0], keep)
+    last = before + CAP_LATER
+    it, *_ = while_loop(lambda it, e, _: (e > x.tolerance[0]) & (it < last), turn, 1 * before, 1.0, 1.0)
+    n, e, found = once(x, attempt, 0)
+    return it + n, e, found
+
+
+def make_soft(x: Any, share: Any) -> None:
+    """Laws of their own compliance and so much of the mobility, and what an attempt with them begins from."""
+
+    def law(c: Any) -> None:
+        more = share * x.c_w[c]
+        back = [where(more > 0.0, more * x.c_about[c, k], 0.0) for k in range(3)]  # that may not be finite
+        write_row(x.c_R, c, [x.c_own[c, k] + more for k in range(2)])
+        write_row(x.c_aim, c, [x.c_own[c, 2 + k] + b for k, b in enumerate(back)])
+
+    # Loops have multipliers in every iteration.
+    for_range(x.n_of[0], lambda c: cond(x.c_kind[c] == LINE, nothing, lambda: law(c)))
+    start_anew(x, 0)
+    once(x, of_velocity)
 
 
 def unsettled(x: Any) -> None:
