@@ -37,7 +37,8 @@ CAP = 30
 """Iterations of the first attempt at most, beyond that in which its error was the least so far: several times
 what the slowest steps of falls take. In a heap of hundreds some forces settle later than others."""
 
-CAP_LATER = 100  # the same of later attempts: with less friction, and from where a path has ended
+CAP_LATER = 100
+"""The same of later attempts: with less friction, and from where a path has ended; all of them by softer laws."""
 
 LEAST = 64.0
 """The first path begins with half of the friction, each later one with half as much, the last with 1/64."""
@@ -115,7 +116,7 @@ def begin_from(x: Any) -> None:
 
 
 def end_solution(x: Any, *first: Any) -> None:
-    """What comes after the first attempt, which found this: one by softer laws, then paths, at most six.
+    """What comes after the first attempt, which found this: of many bodies softer laws; then paths, at most six.
 
     Each is from less friction. Where the last one ends before all friction acts, its end is taken, or its
     begin if that is not finite: impulses are admissible there, too.
@@ -143,7 +144,8 @@ def end_solution(x: Any, *first: Any) -> None:
         it, e, found, _ = while_loop(fails, along, *by_law, 2.0)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
-    by_law = cond(first[2] > 0, lambda: first, lambda: once(x, by_softer_laws, first[0]))
+    done = (first[2] > 0) | (x.n_parts < 2)  # paths of one robot are short
+    by_law = cond(done, lambda: first, lambda: once(x, by_softer_laws, first[0]))
     it, e, found = cond(by_law[2] > 0, lambda: by_law, along_paths)
     cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, (found > 0) & (x.less[0] == 0.0))
