@@ -521,7 +521,8 @@ def _pose(name: str, value: Any) -> tuple[np.ndarray | None, np.ndarray]:
         if shape == (3, 3) and _off_a_rotation(array.ravel()) <= ROTATION_TOLERANCE:
             raise ShapeError(
                 f"{name}: expected {FORMS}; got a rotation matrix without a position: give (R, p), and a "
-                "weight (1, 1, 1, 0, 0, 0) for the orientation alone; three positions like it, in two calls"
+                "weight (1, 1, 1, 0, 0, 0) for the orientation alone; three positions that look like one, "
+                "in two calls"
             )
         return None, _finite(name, array)
     raise ShapeError(f"{name}: expected {FORMS}; got shape {shape}")

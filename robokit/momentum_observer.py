@@ -249,7 +249,7 @@ def external_force(
     q, tau = np.atleast_2d(q), np.atleast_2d(tau)
     if q.shape[1:] != (robot.nq,) or tau.shape != (len(q), robot.nv):
         raise ShapeError(
-            f"external: expected ({len(q)}, {robot.nv}) beside q, got {tau.shape} and q {q.shape}"
+            f"external: expected shape ({len(q)}, {robot.nv}) to go with q {q.shape}, got {tau.shape}"
         )
     points = np.zeros((len(links), 3)) if point is None else real_array("point", point, "(3,)").reshape(-1, 3)
     if len(points) != len(links):

@@ -14,9 +14,9 @@ from fidelity_cases.table import Found, Look, case
 
 @case("free_flight", "The ledger", "The ledger in free flight")
 def free_flight(look: Look) -> Found:
-    """G1 without damping, friction and limits tumbles (normally distributed speeds, 1 rad/s) and falls for
-    1 s at 1 ms, far above the ground; its bodies pass through each other. Counted is what the ledger misses,
-    over what moved; the energy's error in J beside a step of half the length says the order.
+    """G1 without damping, friction and limits tumbles (normally distributed speeds, 1 rad/s) and falls for 1
+    s at 1 ms, far above the ground; its bodies pass through each other. Measured: what the ledger misses,
+    over what moved; the energy error in J compared with a step of half the length says the order.
     """
     found = Found()
     robot = frictionless(s.load("quadruped" if look.quick else s.G1))
@@ -41,7 +41,7 @@ def free_flight(look: Look) -> Found:
 
 @case("fall_energy", "The ledger", "The energy of falls of four seconds")
 def fall_energy(look: Look) -> Found:
-    """Falls from 2 cm, leaning 4 degrees. Counted is the largest error of the ledger's energy: the error of
+    """Falls from 2 cm, leaning 4 degrees. Measured: the largest error of the ledger's energy: the error of
     the time steps.
     """
     found = Found()
@@ -67,7 +67,7 @@ def fall_energy(look: Look) -> Found:
 @case("pushes", "The ledger", "A floating box is pushed")
 def pushes(look: Look) -> Found:
     """A box of 2 kg, falling above the ground, is pushed with 98 N for 0.1 s, or gets the same as an impulse.
-    Counted is the error of its momentum, 9.8 N s, and of the ledger's energy.
+    Measured: the error of its momentum, 9.8 N s, and of the ledger's energy.
     """
     found, robot = Found(), s.box()
     q0 = s.at_height(robot, 3.0)
@@ -90,7 +90,7 @@ def pushes(look: Look) -> Found:
 @case("pushed_fall", "The ledger", "Momentum of a fall under pushes")
 def pushed_fall(look: Look) -> Found:
     """The humanoid stands and is pushed on its chest with 200 N for 0.2 s and hit with 5 N s, at 1 ms, and
-    falls. Counted is what the ledger of momentum misses, over all impulses of the ground.
+    falls. Measured: what the ledger of momentum misses, over all impulses of the ground.
     """
     found = Found()
     robots = (("humanoid", "humanoid"), ("G1", s.G1))
@@ -114,7 +114,7 @@ def pushed_fall(look: Look) -> Found:
 
 @case("energy_momentum", "The ledger", "The integrator that keeps energy and momentum")
 def energy_momentum(look: Look) -> Found:
-    """10 s of passive motion at 1 ms: the double pendulum, and G1 tumbling without gravity. Counted are the
+    """10 s of passive motion at 1 ms: the double pendulum, and G1 tumbling without gravity. Measured: the
     errors of energy and momentum, relative to their largest values.
     """
     found, seconds = Found(), float(look.some(10, 1))

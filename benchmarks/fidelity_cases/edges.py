@@ -24,7 +24,7 @@ def tiles(count: int) -> list[tuple[Any, tuple[float, float, float]]]:
 @case("tiles", "Edges", "A box slides over flush tiles")
 def flush(look: Look) -> Found:
     """A box of 20 x 20 x 10 cm and 2 kg slides over tiles of 25 cm that lie side by side, friction 0.1, from
-    2 m/s; and on one long solid. Counted is how the speeds after 1 s differ, from each other and from
+    2 m/s; and on one long solid. Measured: how the speeds after 1 s differ, from each other and from
     2 m/s - µ g t, and how far the box jumps.
     """
     found, mu = Found(), 0.1
@@ -48,7 +48,7 @@ def flush(look: Look) -> Found:
 @case("stairs", "Edges", "A box and a hull come down stairs")
 def stairs(look: Look) -> Found:
     """Five steps of 20 cm and 10 cm height, as solids side by side. A box of 8 cm and a hull of 6 cm are
-    thrown down them at 1 m/s, friction 0.5. Counted are the energy above the start, how deep a corner
+    thrown down them at 1 m/s, friction 0.5. Measured: the energy above the start, how deep a corner
     ever is in a step, and the speed after 4 s.
     """
     found = Found()
@@ -100,7 +100,7 @@ def _depth(x: np.ndarray) -> float:
 def crossed(look: Look) -> Found:
     """A bar of 40 x 5 x 5 cm lies edge down across the upward edge of another one, turned by 90 degrees. The
     lower one is a solid at rest, then a body that is a thousand times as heavy and stands on its edge on the
-    plane. Counted is how deep the edges are in each other after 0.1 s, and how the two ways differ.
+    plane. Measured: how deep the edges are in each other after 0.1 s, and how the two ways differ.
     """
     found, half = Found(), 0.025
     edge = math.sqrt(2.0) * half

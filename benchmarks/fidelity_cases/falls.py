@@ -53,9 +53,9 @@ def apart(robot: rk.Robot, q: np.ndarray, reference: np.ndarray) -> tuple[np.nda
 
 @case("convergence", "Falls", "Whole falls converge as the step shrinks")
 def convergence(look: Look) -> Found:
-    """Sixty random falls of humanoid and G1, from poses just above the ground, with steps from 4 to 0.125
-    ms, beside the same falls at 1/16 ms. Counted are the largest error of a coordinate, and that of the
-    centre of mass: half of the falls have less than the median, nine of ten less than the second figure.
+    """Sixty random falls of humanoid and G1, from poses just above the ground, with steps from 4 to 0.125 ms,
+    compared with the same falls at 1/16 ms. Measured: the largest error of a coordinate, and that of the
+    centre of mass: as the median and the 90th percentile of the falls.
     """
     found = Found()
     rows, end = look.some(60, 8), look.some(10, 4) * 0.1
@@ -101,9 +101,9 @@ def convergence(look: Look) -> Found:
 @case("accuracy", "Falls", "Falls whose error sets the step")
 def accuracy(look: Look) -> Found:
     """Twenty of these falls of the humanoid, to 0.4 s, with ``simulate(accuracy=)``: steps of up to 4 ms are
-    divided until the error of each part, by step doubling, is below the accuracy in every coordinate. Counted
-    are the parts that missed it; the largest error of a coordinate at 0.08 s beside 1/16 ms, median and nine
-    of ten; and the medians of the energy's error and of the mean length of a part.
+    divided until the error of each part, by step doubling, is below the accuracy in every coordinate.
+    Measured: the parts that missed it; the largest error of a coordinate at 0.08 s compared with 1/16 ms,
+    median and 90th percentile; and the medians of the energy error and of the mean length of a part.
     """
     found, rows = Found(), look.some(20, 3)
     robot, q, v = starts("humanoid", rows)
@@ -129,7 +129,7 @@ def accuracy(look: Look) -> Found:
 def beside(look: Look) -> Found:
     """The same shapes, joints and limits at 1 ms. Robots start up to 10 cm above the ground, in random poses.
     Compared with MuJoCo at its defaults and with stiff contacts: the time of the first contact, the centre of
-    mass 20, 50 and 200 ms after it, and its height after 4 s. Median and largest of nine in ten.
+    mass 20, 50 and 200 ms after it, and its height after 4 s. Median and 90th percentile.
     """
     found = Found()
     if not look.peer:

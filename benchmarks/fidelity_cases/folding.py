@@ -18,7 +18,7 @@ from fidelity_cases.table import Found, Look, NotYet, case
 def folding(look: Look) -> Found:
     """Robots fall from 2 cm and lie after 4 s. Pinocchio and Coal look at the convex hulls of their
     collision shapes: all pairs of links that are not neighbours (two joints apart at most) and do not meet
-    in the neutral pose. Counted are the pairs that overlap, and how deep.
+    in the neutral pose. Measured: the pairs that overlap, and how deep.
     """
     found = Found()
     on = s.knows("self_collision")

@@ -15,7 +15,7 @@ MU = 0.8
 
 @case("admissible", "Contact forces", "Contact forces that are possible, over whole falls")
 def admissible(look: Look) -> Found:
-    """Falls of 2 s from 2 cm, every step recorded. Counted are the share of the normal impulse that pulls,
+    """Falls of 2 s from 2 cm, every step recorded. Measured: the share of the normal impulse that pulls,
     the share of the tangential impulse outside Coulomb's cone (means of eight
     falls), and how far the forces of the points are from adding up to the ground's force (of the weight).
     """

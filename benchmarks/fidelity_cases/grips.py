@@ -52,7 +52,7 @@ def moved(world: rk.Robot, q: Any, v: Any, tau: Any, seconds: float) -> tuple[np
 @case("cart", "Grips", "A box on a cart that accelerates")
 def on_a_cart(look: Look) -> Found:
     """A box of 2 kg rests on a cart of 1 kg, friction 0.5. The cart is pushed so that it accelerates with
-    0.98, then with 1.12 times µ g. Counted is how far the box slips in 0.5 s, beside the closed form;
+    0.98, then with 1.12 times µ g. Measured: how far the box slips in 0.5 s, compared with the closed form;
     friction has a spring that must stretch first.
     """
     found, world = Found(), cart()
@@ -94,8 +94,8 @@ def hand() -> rk.Robot:
 @case("gripper", "Grips", "A gripper at 1.05 and 0.95 of what holds")
 def gripper(look: Look) -> Found:
     """Two fingers press a box of 1 kg with three times the force that holds it, friction 0.5, and then for
-    0.3 s with 1.05 or 0.95 times that force. Counted is how far the box comes down, beside 0, or beside the
-    fall with 0.05 g.
+    0.3 s with 1.05 or 0.95 times that force. Measured: how far the box comes down, compared with 0, or
+    compared with the fall with 0.05 g.
     """
     found, world = Found(), hand()
     q0 = np.concatenate([[0.02, 0.02], s.at_height(s.box(), 0.0)])
@@ -153,7 +153,7 @@ def rope() -> rk.Robot:
 def capstan(look: Look) -> Found:
     """A chain of 49 light beads lies over half of a drum of 20 cm, friction 0.3, without gravity. Its left
     end is drawn down by 1 N, its right end by 0.95 or 1.05 times what holds: exp(µ π), for a polygon of n
-    corners ((1 + µ tan(π/2n)) / (1 - µ tan(π/2n)))^n. Counted is the speed of the ends after 50 ms at 0.25
+    corners ((1 + µ tan(π/2n)) / (1 - µ tan(π/2n)))^n. Measured: the speed of the ends after 50 ms at 0.25
     ms.
     """
     found, robot, mu = Found(), rope(), 0.3

@@ -14,7 +14,7 @@ from fidelity_cases.table import Found, Look, NotYet, case
 
 @case("balls", "Impacts", "Balls of 5 mm and of half a metre, dropped from twenty radii")
 def balls(look: Look) -> Found:
-    """Balls of 1000 kg/m³ at 1 ms. Counted is how deep they sink, over their radius."""
+    """Balls of 1000 kg/m³ at 1 ms. Measured: how deep they sink, over their radius."""
     found = Found()
     for radius in (0.005, 0.05, 0.5):
         robot = s.ball(radius)
@@ -40,7 +40,7 @@ def balls(look: Look) -> Found:
 
 @case("restitution", "Impacts", "Restitution from 0 to 1 at five steps")
 def restitution(look: Look) -> Found:
-    """A ball of 5 cm falls from half a metre. Counted is its largest speed upwards after the impact over that
+    """A ball of 5 cm falls from half a metre. Measured: its largest speed upwards after the impact over that
     before, less the coefficient of restitution: the largest difference of all steps from 0.25 to 4 ms. Both
     speeds are those at the ground: at the end of a step the ball has lost up to g dt of it.
     """
@@ -91,7 +91,7 @@ def _bounce(up: np.ndarray, gap: np.ndarray) -> float:
 
 @case("carts", "Impacts", "Two balls on sliders, driven at each other")
 def carts(look: Look) -> Found:
-    """Two balls of 1 kg and 10 cm, 80 cm apart; one is driven at the other with 2 m/s, at 1 ms. Counted are
+    """Two balls of 1 kg and 10 cm, 80 cm apart; one is driven at the other with 2 m/s, at 1 ms. Measured:
     how deep they sink into each other, and their speeds afterwards: equal, or apart by the restitution.
     """
     if not s.knows("self_collision"):

@@ -15,8 +15,8 @@ from robokit.model import ModelBuilder
 
 @case("pd", "Joints", "A stiff PD controller on a light joint")
 def pd(look: Look) -> Found:
-    """A joint with 1e-3 kg m² and kd = 3 N m s/rad, kp = 30 N m/rad, set to 1 rad. Counted is the largest
-    angle and the error after 1 s beside the exact 4.5e-5 rad.
+    """A joint with 1e-3 kg m² and kd = 3 N m s/rad, kp = 30 N m/rad, set to 1 rad. Measured: the largest
+    angle and the error after 1 s compared with the exact 4.5e-5 rad.
     """
     builder = ModelBuilder("wheel").link("base")
     builder.link("wheel", 1.0, inertia=np.eye(3) * 1e-3)
@@ -55,8 +55,8 @@ def _pd_there(robot: rk.Robot) -> float:
 
 @case("four_bar", "Joints", "A four-bar linkage, 5 s")
 def four_bar(look: Look) -> Found:
-    """robokit's four-bar swings without friction for 5 s at 1 ms. Counted are the gap of the loop and the
-    energy's error, over what moved.
+    """robokit's four-bar swings without friction for 5 s at 1 ms. Measured: the gap of the loop and the
+    energy error, over what moved.
     """
     found = Found()
     with s.quiet():

@@ -21,8 +21,8 @@ MU = 0.5
 @case("order", "Laws of a step", "The order of falls, bodies that touch each other")
 def order(look: Look) -> Found:
     """Forty random falls of humanoid and G1 from just above the ground, no body in another at the start,
-    self-collision on, at 2, 1, 0.5 and 0.25 ms beside 1/16 ms. Counted is the exponent of the median error of
-    a coordinate, by least squares, and the errors of the centre of mass at 1 ms.
+    self-collision on, at 2, 1, 0.5 and 0.25 ms compared with 1/16 ms. Measured: the exponent of the median
+    error of a coordinate, by least squares, and the errors of the centre of mass at 1 ms.
     """
     found, rows = Found(), look.some(40, 6)
     steps = (2e-3, 1e-3, 0.5e-3, 0.25e-3)
@@ -112,7 +112,7 @@ def _leaning(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarra
 def energy(look: Look) -> Found:
     """Worlds of one to four mixed bodies, a row of slabs that topple and lean on each other, the humanoid and
     G1, with self-collision, random friction of 0 to 1.2, restitution of 0 to 1 and steps of 0.5 to 4 ms; 500
-    random starts of each with random speeds, two draws, 0.6 s each. Counted are the scenes in which kinetic
+    random starts of each with random speeds, two draws, 0.6 s each. Measured: the scenes in which kinetic
     and potential energy are above the start after any step by more than 1e-9 of what moves, and the largest
     such rise.
     MuJoCo gets the first ten starts of each draw, and no restitution.
@@ -189,9 +189,9 @@ def _starts(rng: np.random.Generator, robot: rk.Robot, rows: int, kind: int) -> 
 @case("balance", "Laws of a step", "Forces that are possible, and the balance of momentum of every step")
 def balance(look: Look) -> Found:
     """Humanoid and G1 fall from 2 cm for 2 s, and a heap of four boxes, self-collision on, friction 0.5,
-    every step recorded, at 0.5, 1 and 4 ms. Counted are the largest pull and the largest force outside the
-    cone of all contacts, with the ground and between bodies, in weights, and how far m Δv is from the
-    impulses of gravity and of the contacts, of the weight's: for the robots as a whole, for each box alone.
+    every step recorded, at 0.5, 1 and 4 ms. Measured: the largest pull and the largest force outside the cone
+    of all contacts, with the ground and between bodies, in weights, and how far m Δv is from the impulses of
+    gravity and of the contacts, of the weight's: for each robot as a whole and for each box.
     """
     found = Found()
     for label, name in (("humanoid", "humanoid"), ("G1", s.G1), ("boxes", None))[: look.some(3, 1)]:
@@ -269,22 +269,26 @@ def _missed_of_boxes(t: rk.Trajectory, dt: float, still: Any, moving: Any) -> fl
     return worst
 
 
+RESIDUAL_NOTES = (
+    "A point that touches and is hit counts in (1) only if the gap also opens with the velocity after the "
+    "impact. If a loose box touched in the previous step and spins on, its points are evaluated half a step "
+    "later, where the solver holds them.",
+    "Velocities are those after the forces, at the pose where they acted: by the end of the step the box has "
+    "turned by half a step more, which changes a speed of 5 m/s by 1e-4, in an impact of 500 weights.",
+)
+
+
 @case("residuals", "Laws of a step", "ContactBench's residuals: Signorini, Coulomb, greatest dissipation")
 def residuals(look: Look) -> Found:
     """A box of 10 cm is tossed and slides, twenty times, friction 0.5, 1 ms; humanoid and G1 fall from 2 cm,
-    leaning by 4 degrees, eight times for 2 s. For each point on the ground and each step: the normal force
-    times the gap that the point will have at the next kick, a step later, where that is open, and of a point
-    that touches and is hit, where it also opens with the velocity after that; the force outside the cone; and
-    the length of µ N u + t × speed, t the tangential force, which is nothing if friction is as large as it
-    may be and against the velocity u of the point, where that slides by more than 1 mm/s. Largest ones;
-    forces in weights. Velocities are those that the forces left, where they acted: at the end of the step the
-    box has turned by half a step more, which is 1e-4 of 5 m/s, in a hit of 500 weights. Where the box has
-    touched in the step before, as a loose body that spins on, its points are looked at half a step later, as
-    far as its turning before the hit takes them: there they are held.
-
-    Source: Q. Le Lidec et al., "Contact models in robotics: a comparative analysis" (2024).
+    leaning by 4 degrees, eight times for 2 s. Measured for each point on the ground and each step, the
+    largest of: (1) the normal force times the gap at the next kick, a step later, if that is open; (2) the
+    force outside the cone; (3) the length of µ N u + t s, with the tangential force t, the velocity u of the
+    point and its speed s. The last is zero if friction is as large as possible and opposed to u; points count
+    if they slide by more than 1 mm/s. Forces are in weights. Source: Q. Le Lidec et al., "Contact models in
+    robotics: a comparative analysis" (2024).
     """
-    found, rng = Found(), np.random.default_rng(2)
+    found, rng = Found(notes=list(RESIDUAL_NOTES)), np.random.default_rng(2)
     robot, ground = s.box((0.1, 0.1, 0.1), 1.0), s.ground(friction=MU)
     tosses = []
     for _ in range(look.some(20, 3)):
@@ -359,7 +363,7 @@ def _stirs(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 @case("still", "Laws of a step", "320 fallen humanoids and 120 fallen G1")
 def still(look: Look) -> Found:
-    """Robots fall from 2 cm, leaning 4 degrees, self-collision on, 1 ms, 30 s. Counted are those whose bodies
+    """Robots fall from 2 cm, leaning 4 degrees, self-collision on, 1 ms, 30 s. Measured: those whose bodies
     move by more than 0.1 mm after 10 s, and those that move so after they had come to rest: no speed above
     1e-6 for half a second. MuJoCo gets the first eight of each.
     """

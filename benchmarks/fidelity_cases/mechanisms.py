@@ -47,9 +47,9 @@ def _drift(found: Found, t: rk.Trajectory, most: float, others: Others, scale: f
 
 @case("a01", "Public references", "IFToMM A01: a simple pendulum, 10 s")
 def pendulum(look: Look) -> Found:
-    """A point of 1 kg on a massless rod of 1 m starts level, at rest. Counted is the largest error of its
-    place within 10 s at 0.5 ms, beside the pendulum's equation solved to 1e-13 by Dormand and Prince's
-    method.
+    """A point of 1 kg on a massless rod of 1 m starts level, at rest. Measured: the largest error of its
+    position within 10 s at 0.5 ms, compared with the pendulum's equation solved to 1e-13 by Dormand and
+    Prince's method.
     """
     from scipy.integrate import solve_ivp
 
@@ -87,12 +87,12 @@ def bars(spans: int, upright: float = 1.0, top: float = 1.0) -> rk.Robot:
     return builder.build("fixed").with_gravity((0.0, -s.G, 0.0))
 
 
-@case("a02", "Public references", "IFToMM A02: two four-bars that pass through singular places, 10 s")
+@case("a02", "Public references", "IFToMM A02: two four-bars that pass through singular configurations, 10 s")
 def four_bars(look: Look) -> Found:
     """Five links of 1 m and 1 kg, the upright ones on hinges 1 m apart; the tops move at 30 m/s at first.
-    When all links are level the loops' equations lose rank, and a smooth motion keeps the uprights
-    parallel, as a pendulum. Counted are the energy's error within 10 s at 1 ms, and that of the uprights'
-    angles beside the pendulum's equation solved to 1e-13.
+    When all links are level the loops' equations lose rank, and a smooth motion keeps the uprights parallel,
+    as a pendulum. Measured: the energy error within 10 s at 1 ms, and that of the uprights' angles compared
+    with the pendulum's equation solved to 1e-13.
     """
     from scipy.integrate import solve_ivp
 
@@ -120,9 +120,9 @@ def four_bars(look: Look) -> Found:
 @case("loop_masses", "Joints", "A loop of links a thousand times as heavy as each other")
 def loop_masses(look: Look) -> Found:
     """Two upright bars and the level one above them, 1 m each, in a loop: the uprights 1 kg and the level one
-    1 g, and the reverse. They lean by 60 degrees, start at rest and swing for 10 s at 1 ms. Counted are the
-    error of the uprights' angle beside the pendulum's equation solved to 1e-13, the energy's error, and the
-    loop's gap.
+    1 g, and the reverse. They lean by 60 degrees, start at rest and swing for 10 s at 1 ms. Measured: the
+    error of the uprights' angle compared with the pendulum's equation solved to 1e-13, the energy error, and
+    the gap of the loop.
     """
     from scipy.integrate import solve_ivp
 
@@ -197,8 +197,8 @@ def _spring(gamma: float) -> float:
 @case("andrews", "Public references", "Andrews' squeezing mechanism, 30 ms")
 def andrews(look: Look) -> Found:
     """Seven bodies in a plane, three loops, a spring, a motor of 33 N mm that turns the crank two and a half
-    times in 30 ms. Counted is the largest error of the seven angles at 0.03 s, beside the published figures;
-    the spring's force is that of the middle of each step. (IFToMM A03.)
+    times in 30 ms. Measured: the largest error of the seven angles at 0.03 s, compared with the published
+    figures; the spring's force is that of the middle of each step. (IFToMM A03.)
     """
     found, robot = Found(), squeezer()
     q0 = np.zeros(robot.nq)
@@ -252,8 +252,8 @@ def bricard() -> rk.Robot:
 @case("a04", "Public references", "IFToMM A04: Bricard's mechanism, 10 s")
 def bricards(look: Look) -> Found:
     """Five rods and the ground in a closed chain of six hinges, along the edges of a cube: its equations are
-    redundant, and one freedom is left. It falls from rest for 10 s at 1 ms. Counted are the energy's error
-    and the loop's gap.
+    redundant, and one freedom is left. It falls from rest for 10 s at 1 ms. Measured: the energy error and
+    the gap of the loop.
     """
     found, robot = Found(), bricard()
     t = s.fall(robot, duration=float(look.some(10, 3)), dt=1e-3, record_every=10, joint_damping=0.0)
@@ -288,10 +288,10 @@ def governor() -> rk.Robot:
 
 @case("a05", "Public references", "IFToMM A05, of its kind: a flyball governor with a stiff spring, 10 s")
 def flyballs(look: Look) -> Found:
-    """Arms of 1 m with balls of 5 kg hang 30 degrees from an axis that turns once in a second; rods lead to
-    a slider of 1 kg, which a spring of 8e5 N/m with a damper of 4e4 N s/m holds (a PD motor without limits,
-    which is implicit). Counted are the spin's momentum, the loops' gap, and the difference from half the
-    step.
+    """Arms of 1 m with balls of 5 kg hang 30 degrees from an axis that turns once in a second; rods lead to a
+    slider of 1 kg, which a spring of 8e5 N/m with a damper of 4e4 N s/m holds (a PD motor without limits,
+    which is implicit). Measured: the angular momentum about the axis, the loops' gap, and the difference from
+    half the step.
     """
     found, robot = Found(), governor()
     alpha, ends = math.radians(30.0), []

@@ -19,8 +19,8 @@ ROBOTS = ("g1", "talos", "anymal", "go2", "icub")
 @case("deepest", "Shapes", "The deepest vertex of the meshes of robots at rest")
 def deepest(look: Look) -> Found:
     """Robots fall from 2 cm and lie after 4 s, at 1 ms. All corners of the hulls of their meshes, their
-    boxes, balls and the rims of their cylinders are looked at. Counted is how much deeper the deepest of
-    them lies than the deepest contact.
+    boxes, balls and the rims of their cylinders are searched for the deepest point. Measured: how much deeper
+    it lies than the deepest contact.
     """
     found = Found()
     for name in ROBOTS[: look.some(len(ROBOTS), 2)]:

@@ -43,8 +43,8 @@ def _rest(q: np.ndarray, v: np.ndarray, late: int) -> list[float]:
 
 @case("towers", "Piles", "Towers of boxes")
 def towers(look: Look) -> Found:
-    """Boxes of 10 cm and 1 kg on each other, each second one 1 mm aside; friction 0.5, 1 ms, 10 s. Counted
-    are the largest speed at the end, and how far any box moves in the last two seconds.
+    """Boxes of 10 cm and 1 kg on each other, each second one 1 mm aside; friction 0.5, 1 ms, 10 s. Measured:
+    the largest speed at the end, and how far any box moves in the last two seconds.
     """
     found = Found()
     for count in (5, 10, 20)[: look.some(3, 1)]:
@@ -55,7 +55,7 @@ def towers(look: Look) -> Found:
 @case("heaps", "Piles", "A heap of fifty mixed hulls")
 def heaps(look: Look) -> Found:
     """Boxes and hulls of 16 corners, 8 to 24 cm and 0.5 to 2 kg, fall in nine columns at random angles;
-    friction 0.5, 1 ms, 10 s. Counted is what is counted of towers.
+    friction 0.5, 1 ms, 10 s. Measured: what is measured for towers.
     """
     found = Found()
     for count in (5, 20, 50)[: look.some(3, 1)]:
@@ -67,7 +67,7 @@ def heaps(look: Look) -> Found:
 @case("ratios", "Piles", "A thousand times the mass, above and below")
 def ratios(look: Look) -> Found:
     """Two boxes of 10 cm on each other, 1 and 1000 kg, either below; and four, of 1, 10, 100 and 1000 kg from
-    the ground up. Counted is what is counted of towers.
+    the ground up. Measured: what is measured for towers.
     """
     found = Found()
     for label, masses in (
@@ -82,7 +82,8 @@ def ratios(look: Look) -> Found:
 @case("dominoes", "Piles", "Eight dominoes")
 def dominoes(look: Look) -> Found:
     """Dominoes of 2 x 6 x 12 cm and 0.1 kg, 8 cm apart, friction 0.6; the first gets 1.3 times the speed that
-    tips it. Counted is when the last leans by 20 degrees, at 1 ms beside 0.25 ms, and the energy's growth.
+    tips it. Measured: when the last leans by 20 degrees, at 1 ms compared with 0.25 ms, and the energy's
+    growth.
     """
     size, gap = np.array([0.02, 0.06, 0.12]), 0.08
     up = 0.5 * (math.hypot(size[0], size[2]) - size[2])
@@ -115,7 +116,7 @@ def dominoes(look: Look) -> Found:
 @case("continuity", "Piles", "Starts that differ by 1e-12")
 def continuity(look: Look) -> Found:
     """Five (and ten) boxes of 10 cm fall on a heap, at random angles; again with 1e-12 m added to their
-    places at random. Counted is the largest difference in 0.4 s, and the median of ten heaps.
+    positions at random. Measured: the largest difference in 0.4 s, and the median of ten heaps.
     """
     found = Found()
     for count in (5, 10)[: look.some(2, 1)]:
@@ -173,7 +174,7 @@ def jointed(length: float, mass: float) -> rk.Robot:
 @case("scale", "Piles", "A fall at a tenth of the length and a millionth of the mass")
 def scale(look: Look) -> Found:
     """Three boxes and a capsule on damped hinges fall from 1 m, spinning, for 1.5 s at 1 ms; again with
-    lengths times 0.1, masses times 1e-6, the ground's sink, times and steps as these want. Counted is the
+    lengths times 0.1, masses times 1e-6, the ground's sink, times and steps as these want. Measured: the
     largest difference of the coordinates, over the size. MuJoCo's solver has thresholds with units, too.
     """
     found, end = Found(), 1.5
@@ -224,7 +225,7 @@ def scale(look: Look) -> Found:
 @case("collide", "Piles", "Two robots collide in space")
 def collide(look: Look) -> Found:
     """Two humanoids fly at each other with 2 and -1 m/s, slowly spinning, without gravity and ground, for
-    2 s at 1 ms. Counted is the largest change of the momentum of both, and the energy above the start.
+    2 s at 1 ms. Measured: the largest change of the momentum of both, and the energy above the start.
     """
     found = Found()
     robot = s.load("quadruped" if look.quick else "humanoid")

@@ -20,7 +20,7 @@ MU = 0.8
 @case("slope", "Rest", "A box at 95 % of its friction cone, 60 s")
 def slope(look: Look) -> Found:
     """A box of 2 kg on a slope whose tangent is 0.95 of the friction coefficient, 0.8, at 1 ms. It settles
-    for 1 s; counted is how far its centre moves in the next 60 s.
+    for 1 s; measured: how far its centre moves in the next 60 s.
     """
     found = Found()
     robot, seconds = s.box(), look.some(60, 10)
@@ -65,9 +65,9 @@ def _on_slope(robot: rk.Robot, tangent: float) -> np.ndarray:
 @case("passed_over", "Rest", "A box on a slope while a ball and a plate pass over it")
 def passed_over(look: Look) -> Found:
     """A box of 2 kg rests at 90 % of its friction cone, 0.5, at 1 ms. A ball of 50 g rolls over it, or a
-    plate of 50 g slides over it, spinning. Their contacts with the box come and go, while those of the box
-    with the ground keep their identity, and with it their bristles. Counted are how far the box is from its
-    place at 0.05 s, when it has settled, once they have passed, and how far it creeps in the next 10 s.
+    plate of 50 g slides over it, spinning. Their contacts with the box come and go, while the contacts of the
+    box with the ground must keep their identity, and with it their bristles. Measured: how far the box has
+    moved since 0.05 s, when it had settled, once they have passed; and how far it creeps in the next 10 s.
     """
     found, gravity = Found(), s.tilted(0.9 * 0.5)
     turn = (math.cos(0.2), 0.0, 0.0, math.sin(0.2))
@@ -98,7 +98,7 @@ def passed_over(look: Look) -> Found:
 @case("held_arm", "Rest", "An arm held by the dry friction of its joints, 60 s")
 def held_arm(look: Look) -> Found:
     """robokit's arm, its joints bent. The dry friction of each joint is 1.05 times the torque of gravity on
-    it (at least 0.1 N m), at 1 ms. Counted is the largest angle by which a joint moves in 60 s after the
+    it (at least 0.1 N m), at 1 ms. Measured: the largest angle by which a joint moves in 60 s after the
     first.
     """
     robot = rk.load_urdf(rk.find_robot("arm"))
@@ -129,7 +129,7 @@ def held_arm(look: Look) -> Found:
 
 @case("fallen", "Rest", "Fallen robots between 10 and 30 s")
 def fallen(look: Look) -> Found:
-    """Robots fall from 2 cm, leaning 4 degrees, at 1 ms. Counted is the largest distance of any body's frame
+    """Robots fall from 2 cm, leaning 4 degrees, at 1 ms. Measured: the largest distance of any body's frame
     from its place at 10 s, until 30 s: the worst of three falls.
     """
     found, lines = Found(), {}
@@ -171,7 +171,7 @@ def _moved(robot: rk.Robot, q: np.ndarray) -> np.ndarray:
 @case("stand", "Joints", "The humanoid stands under PD control, is pushed, falls")
 def stand(look: Look) -> Found:
     """PD control (kp 800 N m/rad, kd 40 N m s/rad, no effort limits) holds the humanoid's standing pose for
-    10 s at 1 ms; then its chest gets 60 N s. Counted are how far the pelvis moves from 2 to 10 s, and its
+    10 s at 1 ms; then its chest gets 60 N s. Measured: how far the pelvis moves from 2 to 10 s, and its
     height 2 s later.
     """
     found, robot = Found(), s.load("humanoid")

@@ -16,7 +16,7 @@ LYING = (np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0)
 @case("rolling", "Shapes", "A cylinder rolls five metres")
 def rolling(look: Look) -> Found:
     """A cylinder of 10 cm radius and 20 cm length, and a disc of 2 cm length, lie on the ground and roll
-    without slipping, at 1 ms. Counted is the share of the speed that is left after five metres (0 where
+    without slipping, at 1 ms. Measured: the share of the speed that is left after five metres (0 where
     they do not get there), and the largest tilt of the axis.
     """
     found, lines = Found(), {}

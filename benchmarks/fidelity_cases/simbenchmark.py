@@ -20,9 +20,9 @@ from robokit.model import Box, Sphere
 
 @case("pushed_ball", "Public references", "SimBenchmark: a ball rolls and a box slides under a force")
 def pushed_ball(look: Look) -> Found:
-    """A ball of 10 cm and 1 kg is pushed at its middle by 3 N for 4 s, friction 0.8: it rolls with 5/7 of
-    what a sliding one has. A box of 10 kg is pushed by 1.5 times its friction of 0.4. Counted is the mean
-    squared error of the speed, and the distance's.
+    """A ball of 10 cm and 1 kg is pushed at its middle by 3 N for 4 s, friction 0.8: its acceleration is 5/7
+    of that of a sliding one. A box of 10 kg is pushed by 1.5 times its friction of 0.4. Measured: the mean
+    squared error of the speed, and the error of the distance.
     """
     found = Found()
     for label, body, mu, force, wanted in (
@@ -56,9 +56,9 @@ def pushed_ball(look: Look) -> Found:
 
 @case("elastic", "Public references", "SimBenchmark: elastic bounces")
 def elastic(look: Look) -> Found:
-    """Balls of 5 cm fall from 0.5 and 1 m on the plane with a restitution of 1 and 0.8. Counted are the
-    height of the tenth bounce at 1, and of the fourth at 0.8, beside e^2n h, and the energy above the
-    start, at 0.25 to 4 ms.
+    """Balls of 5 cm fall from 0.5 and 1 m on the plane with a restitution of 1 and 0.8. Measured: the height
+    of the tenth bounce at 1, and of the fourth at 0.8, compared with e^2n h, and the energy above the start,
+    at 0.25 to 4 ms.
     """
     found = Found()
     for height in (0.5, 1.0)[: look.some(2, 1)]:
@@ -105,7 +105,7 @@ def _heights(energy: np.ndarray, height: float, wanted: float) -> tuple[float, f
 @case("crowd", "Public references", "SimBenchmark: balls dropped at once")
 def crowd(look: Look) -> Found:
     """Balls of 1 kg and 10 cm on a grid of 22 cm with small offsets fall on the plane and each other, without
-    restitution, friction 0.8, 2 s at 1 ms: 8, 27 and 666. Counted are the energy above what it was at the
+    restitution, friction 0.8, 2 s at 1 ms: 8, 27 and 666. Measured: the energy above what it was at the
     start, and the largest overlap.
     """
     found = Found()
@@ -136,8 +136,8 @@ def _grid(count: int) -> list[w.Body]:
 
 @case("elastic_crowd", "Public references", "SimBenchmark: elastic balls dropped at once")
 def elastic_crowd(look: Look) -> Found:
-    """27 of these balls, without friction and with a restitution of 1, 2 s at 0.25 to 4 ms. Counted is the
-    energy above the start, and that lost until the end, of the start's.
+    """27 of these balls, without friction and with a restitution of 1, 2 s at 0.25 to 4 ms. Measured: how far
+    the energy rises above that of the start, and how much of it is lost by the end.
     """
     found, world = Found(), w.World(_grid(look.some(27, 8)), friction=0.0, restitution=1.0)
     for dt in (0.25e-3, 1e-3, 4e-3):
@@ -158,7 +158,7 @@ def elastic_crowd(look: Look) -> Found:
 @case("cradle", "Public references", "Newton's cradle: as many balls fly off as come")
 def cradle(look: Look) -> Found:
     """Five balls of 1 kg and 10 cm that touch, in a row without gravity; one, two or three of them come with
-    2 m/s and a restitution of 1. Counted are the largest difference of a ball's velocity after 40 ms from
+    2 m/s and a restitution of 1. Measured: the largest difference of a ball's velocity after 40 ms from
     that of as many balls that fly off, and the change of the energy.
     """
     found = Found()
@@ -200,7 +200,7 @@ def _overlap(q: np.ndarray) -> float:
 @case("anymal", "Public references", "SimBenchmark: a robot and balls that fly at it, momentum and energy")
 def anymal(look: Look) -> Found:
     """ANYmal floats without gravity, joints undamped; four balls of 5 kg fly at it with 3 m/s and a
-    restitution of 1, for 1 s at 1 ms. Counted are the largest changes of the momentum of all, and the energy
+    restitution of 1, for 1 s at 1 ms. Measured: the largest changes of the total momentum, and the energy
     above the start.
     """
     found = Found()

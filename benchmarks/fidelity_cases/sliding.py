@@ -17,8 +17,8 @@ MU, SPEED = 0.5, 2.0
 
 @case("stopping", "Sliding", "The stopping distance of a box")
 def stopping(look: Look) -> Found:
-    """A flat box at rest on the ground gets 2 m/s; friction 0.5. Counted is the distance until it rests,
-    beside v²/(2 µ g).
+    """A flat box at rest on the ground gets 2 m/s; friction 0.5. Measured: the distance until it rests,
+    compared with v²/(2 µ g).
     """
     found = Found()
     robot = s.box()
@@ -51,11 +51,12 @@ def stopping(look: Look) -> Found:
 
 @case("onset", "Sliding", "The start of sliding")
 def onset(look: Look) -> Found:
-    """A block of 2 kg on the ground, friction 0.5, is pushed. Once by a force that grows by its limit in a
-    second, to 1.1 times the limit; once with 0.9 times the limit for a second, then with 1.1 times. Its
-    speed at the end says when sliding began. The same where a box at rest is suddenly tilted to 1.1 times
-    the tangent at which it slides: there it gains some speed while the soft ground takes up the load. And a
-    cart of 2 kg whose joint has dry friction, pushed from rest by 1.1 times that.
+    """A block of 2 kg rests on the ground, friction 0.5, and is pushed: once by a force that grows linearly
+    and reaches the friction limit after one second, and goes on to 1.1 times the limit; once by 0.9 times the
+    limit for a second, then by 1.1 times. The speed at the end tells when sliding began. A box at rest is
+    suddenly tilted to 1.1 times the slope at which it slides; it gains some speed while the soft ground takes
+    up the load. A cart of 2 kg whose joint has dry friction is pushed from rest by 1.1 times that friction.
+    Measured: how late sliding begins.
     """
     found = Found()
     for dt in (1e-3, 0.25e-3, 4e-3):

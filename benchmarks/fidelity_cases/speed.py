@@ -25,7 +25,7 @@ ROBOTS = (("humanoid", "humanoid"), ("G1", s.G1))
 def speed(look: Look) -> Found:
     """Falls of half a second with the same shapes; self-collision is off in both. The median error of the
     centre of mass at the end of each program against its own falls at 1/16 ms says which step robokit may
-    take to be as exact as MuJoCo at 1 ms (and 2 ms). Counted are simulated seconds a second of processor
+    take to be as exact as MuJoCo at 1 ms (and 2 ms). Measured: simulated seconds a second of processor
     time: robokit's over MuJoCo's. Rollouts are of 128 rows on one thread; single falls record every 5 ms,
     and their steps are timed.
     """

@@ -43,7 +43,7 @@ def _angle(wanted: np.ndarray, q: np.ndarray) -> float:
 def free_cylinder(look: Look) -> Found:
     """A cylinder turns with 3, 1 and 10 rad/s about its axes, without gravity, for 10 s at 1 ms. It precesses
     about its angular momentum L with L/A and turns about its own axis: R(t) = exp(t L/A) R(0) exp(t σ z).
-    Counted is the largest angle between this and the result; and the same where there is a ground, far below.
+    Measured: the largest angle between this and the result; and the same where there is a ground, far below.
     """
     robot, found = s.cylinder(), Found()
     w = np.array([3.0, 1.0, 10.0])
@@ -74,7 +74,7 @@ def free_cylinder(look: Look) -> Found:
 def spun_start(look: Look) -> Found:
     """A free cylinder turns about three axes with up to 10,000 rad/s, for half a second, with a ground far
     below. robokit chooses a step of at most 1 ms in which no body turns by more than 0.3 rad; MuJoCo has 1
-    ms. Counted are the angle from the closed form, over the angle that it turned, and the energy's error.
+    ms. Measured: the angle from the closed form, over the angle that it turned, and the energy error.
     """
     robot, found, end = s.cylinder(), Found(), 0.5
     for rate in (10.0, 100.0, 1e3, 1e4)[: look.some(4, 3)]:
@@ -99,10 +99,10 @@ def spun_start(look: Look) -> Found:
 @case("heavy_top", "Public references", "A heavy top precesses steadily and nutates, 10 s")
 def heavy_top(look: Look) -> Found:
     """A symmetric top on a fixed point leans by 0.6 rad, spins with 60 rad/s and precesses with the rate Ω of
-    (A - C) Ω² cos θ - C ω Ω + m g l = 0 (ω: its own spin). Counted after 10 s at 1 ms: the leaning, and the
-    precession's angle less Ω t. Then it is let go without precession and nutates: counted is the largest
-    error of leaning and precession beside Lagrange's equations solved to 1e-13. It hangs in gimbals without
-    mass.
+    (A - C) Ω² cos θ - C ω Ω + m g l = 0 (ω: its own spin). Measured after 10 s at 1 ms: the change of the
+    inclination, and the precession angle less Ω t. Then it is let go without precession and nutates:
+    measured: the largest error of inclination and precession compared with Lagrange's equations solved to
+    1e-13. It hangs in gimbals without mass.
     """
     from scipy.integrate import solve_ivp
 
@@ -174,8 +174,8 @@ def _drift(robot: rk.Robot, q: np.ndarray, v: np.ndarray, relative: bool = False
 
 @case("chaotic", "Public references", "A chaotic double pendulum, 5 s")
 def chaotic(look: Look) -> Found:
-    """Two points of 1 kg on massless rods of 1 m start level, at rest; 5 s at 1 ms. Counted are the energy's
-    error and the angles' error beside Dormand and Prince's method at 1e-13.
+    """Two points of 1 kg on massless rods of 1 m start level, at rest; 5 s at 1 ms. Measured: the energy
+    error and the angles' error compared with Dormand and Prince's method at 1e-13.
     """
     from scipy.integrate import solve_ivp
 

@@ -15,7 +15,7 @@ SPIN = 20.0
 @case("rotor", "Gyroscopes", "A rotor in gimbals at 100 rad/s")
 def rotor(look: Look) -> Found:
     """A disc of 1 kg turns at 100 rad/s in two gimbals without friction or gravity; the outer one gets 0.1
-    rad/s. At 1 ms for 10 s. Counted is the energy gained, as a share of that in the gimbals' motion at the
+    rad/s. At 1 ms for 10 s. Measured: the energy gained, as a share of that in the gimbals' motion at the
     start and of the whole, and the largest rate of a gimbal (exact: 0.1 rad/s).
     """
     found, lines = Found(), {}
@@ -57,10 +57,10 @@ def rotor(look: Look) -> Found:
 @case("spun_drops", "Gyroscopes", "1,000 strongly spun drops at four steps")
 def spun_drops(look: Look) -> Found:
     """The humanoid in random poses, 2 to 50 cm above the ground, with up to 20 rad/s of the base about each
-    axis and of each joint, falls for 2 s. Counted are failures (not finite, or energy without a cause), and
+    axis and of each joint, falls for 2 s. Measured: failures (not finite, or energy without a cause), and
     how far the mechanical energy of a row ever rises above its start, over the energy that moved.
     """
-    found, lines = Found(), {}
+    found = Found()
     robot = s.load("humanoid")
     rows = look.some(1000, 10)
     q0, v0 = s.random_starts(robot, rows, SPIN)
@@ -77,10 +77,6 @@ def spun_drops(look: Look) -> Found:
         found.add(f"{label}: rows that failed, of {rows}", "", len(r.failed), most=0.0)
         found.add(f"{label}: largest rise of the energy, of what moved", "", share[-1], most=1e-3)
         found.add(f"{label}: rows above 1e-3", "", int((share > 1e-3).sum()))
-        lines[label] = np.arange(1, rows + 1) / rows, np.maximum(share, 1e-9)
-    found.plot(
-        "spun_drops", "Largest rise of the energy, over what moved", "share of the rows", "", lines, "y"
-    )
     if look.peer and there():
         some = look.some(100, 5)
         for dt in (1e-3, 2e-3, 4e-3):

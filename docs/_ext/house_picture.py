@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
 
 import house  # noqa: E402  (the folder above must be on the path first)
-from layers import Spot, join, order, place  # noqa: E402
+from layers import Spot, join, needed_width, order, place  # noqa: E402
 
-WIDTH, MARGIN, GUTTER = 860.0, 14.0, 34.0
+LEAST_WIDTH, MARGIN, GUTTER = 860.0, 14.0, 34.0
 BAND, BOX = 82.0, 42.0
 NAME_LETTER, SIZE_LETTER = 8.1, 5.9
 
@@ -103,17 +103,18 @@ def draw(folder: str = "") -> str:
         for spot in way[1:-1]:
             rows[spot.band].append(spot)
     order(rows)
-    place(rows, GUTTER, WIDTH - MARGIN)
+    width = max(LEAST_WIDTH, GUTTER + max(map(needed_width, rows)) + MARGIN)
+    place(rows, GUTTER, width - MARGIN)
 
     height = len(bands) * BAND
-    below = [_band(k, height) for k in range(len(bands))]
+    below = [_band(k, width, height) for k in range(len(bands))]
     arrows = [_arrow(edge, number, spots, ways, height) for edge, number in sorted(count.items())]
     boxes = [_box(folder, part, spot, height) for part, spot in spots.items()]
     name = folder or "package"
     said = f"The floors of {'/'.join(filter(None, ('robokit', folder)))}, lowest first: "
     said += "; ".join(", ".join(parts) for parts in bands)
     return (
-        f'<svg class="house {name}" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" '
+        f'<svg class="house {name}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="{escape(said)}"><style>{"".join(_rule(name, part) for part in spots)}</style>'
         f"{''.join([*below, *arrows, *boxes])}</svg>"
     )
@@ -128,10 +129,10 @@ def _top(band: int, height: float) -> float:
     return height - (band + 1) * BAND + (BAND - BOX) / 2
 
 
-def _band(k: int, height: float) -> str:
+def _band(k: int, width: float, height: float) -> str:
     y, shade = height - (k + 1) * BAND, "band even" if k % 2 else "band"
     return (
-        f'<rect class="{shade}" x="0" y="{y:.1f}" width="{WIDTH:.0f}" height="{BAND:.0f}"/>'
+        f'<rect class="{shade}" x="0" y="{y:.1f}" width="{width:.0f}" height="{BAND:.0f}"/>'
         f'<text class="floor" x="12" y="{y + BAND / 2 + 5:.1f}">{k + 1}</text>'
     )
 

@@ -74,6 +74,11 @@ def order(rows: list[list[Spot]]) -> None:
     rows[:] = best
 
 
+def needed_width(row: list[Spot]) -> float:
+    """The width that a band takes at least."""
+    return sum(spot.width for spot in row) + BETWEEN * (len(row) - 1)
+
+
 def place(rows: list[list[Spot]], low: float, high: float) -> None:
     """Give each spot its x in [low, high]: towards the mean of its neighbours, in the band's order."""
     for row in rows:

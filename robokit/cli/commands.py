@@ -335,7 +335,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 def _check_page(one: Any, arguments: argparse.Namespace, page: Path) -> None:
     if one.status():
-        say("no page: a file with errors makes no robot")
+        say("no page: the file has errors, so there is no robot to show")
         return
     from robokit.viewer import write_check_page
 

@@ -85,18 +85,18 @@ again, 0 where it is infinite."""
 
 
 def detect(x: Any) -> None:
-    """Fill CONTACTS, and bring MEMORY and CANDIDATES up to date.
+    """Fill CONTACTS, and update MEMORY and CANDIDATES.
 
-    ``counts`` are the numbers of contacts, near pairs and candidates, also beyond the place that there is,
-    and of those that there was no place for: if there are any, nothing else counts. Contacts are in the order
-    of their pairs; near pairs ascend. ``x``: with SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS,
-    ``gravity`` and ``dt``.
+    ``counts`` are the numbers of contacts, near pairs and candidates, also beyond the size of the arrays, and
+    of those that found no place: if there are any, nothing else is valid. Contacts are in the order of their
+    pairs; near pairs ascend. ``x``: with SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS, ``gravity``
+    and ``dt``.
     """
     look_among(x, *place_balls(x))
 
 
 def look_among(x: Any, balls: Any, still: Any, stale: Any) -> None:
-    """The same, of what :func:`place_balls` found."""
+    """Detect contacts as :func:`detect` does, given the result of :func:`place_balls`."""
     for k in range(3):
         x.counts[k] = 0
     x.counts[3] = x.candidates[0]
@@ -105,9 +105,9 @@ def look_among(x: Any, balls: Any, still: Any, stale: Any) -> None:
 
 
 def place_balls(x: Any) -> tuple[Any, Any, Any]:
-    """Where balls are, how far they have moved and may move: what :func:`look_among` takes.
+    """Bounding spheres of shapes, and how far they have moved and may move, for :func:`look_among`.
 
-    It goes the same way in all states.
+    It takes the same branches in all states.
     """
     balls, turned = zeros(x.n_shapes, SIZE + 1), zeros(x.n_bodies)
     g, dt = _row(x.gravity, 0), x.dt[0]
@@ -292,16 +292,16 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
 
 
 def remembered(near_pair: Any, size: Any) -> Any:
-    """How many pairs a list has before its first -1. ``near_pair``: of MEMORY; ``size``: of the array."""
+    """Number of pairs in a list before its first -1. ``near_pair``: of MEMORY; ``size``: of the array."""
     return while_loop(
         lambda k: cond(k < size, lambda: where(near_pair[k] >= 0, 1, 0), lambda: 0) > 0, lambda k: k + 1, 0
     )
 
 
 def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
-    """A gap that no contact of a pair is below, by balls around shapes, and the one below which it counts.
+    """A lower bound of a pair's gap, from its bounding spheres, and the gap below which it counts.
 
-    That is beyond rounding for what touches at rest: the impact of a neighbour may pass through it.
+    The bound has a margin for rounding, because the impact of a neighbour may pass through contacts at rest.
     """
     a, b = shapes
     body_a, body_b = x.shape_body[a], x.shape_body[b]
@@ -346,7 +346,7 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
 
 
 def add_contact(x: Any, shapes: tuple[Any, Any], feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
-    """Write a contact, unless shapes beside a fixed one hide it, or two triangles of a field have it."""
+    """Write a contact, unless neighbours of a fixed shape hide it, or another triangle of a field has it."""
     a, b = shapes
 
     def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
@@ -386,7 +386,7 @@ def _is_known(x: Any, shapes: tuple[Any, Any], point: Vector3, gap: Any, n: Vect
 def write_contact(
     x: Any, shapes: tuple[Any, Any], feature: Any, point: Vector3, gap: Any, n: Vector3
 ) -> None:
-    """Count a contact, and write it where there is place."""
+    """Count a contact, and write it if there is memory for it."""
     a, b = shapes
     i = x.counts[0]
     x.counts[0] = i + 1

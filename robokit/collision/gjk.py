@@ -61,12 +61,12 @@ ROOM = 40  # faces that a new corner of EPA's polytope may bring
 
 
 def settling() -> Any:
-    """What a distance or depth may be off, in the precision that there is."""
+    """Tolerance of a distance or depth, in the present precision."""
     return in_precision(SETTLED, max(SETTLED * RATIO**0.5, ROUNDING * RATIO))
 
 
 def at(row: Any, k: int = 0) -> Vector3:
-    """Three numbers of a row: w, and from 3 and 6 on a and b."""
+    """A point of a row: w, or from entries 3 and 6 on its parts on a and b."""
     return Vector3(row[k], row[k + 1], row[k + 2])
 
 

@@ -433,7 +433,7 @@ def narrow(x: Any, shapes: tuple[Any, Any], far: Any, direction: Any, corners: A
 
 
 class Pairs(NamedTuple):
-    """Pairs that are looked at one after the other, by their place in a list."""
+    """Pairs that are processed one after the other, by their place in a list."""
 
     pair: Callable[[Any], tuple[tuple[Any, Any], Any]]
     """The shapes (a, b), and the gap below which contacts count [m]."""
@@ -868,7 +868,7 @@ def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
 
 
 def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
-    """A direction where none is given: from the middle of a's ball to that of b's."""
+    """An initial direction if none is given: from the centre of a's bounding sphere to that of b's."""
 
     def middles() -> None:
         R, _ = posed(x, shapes[0])

@@ -41,7 +41,7 @@ NO_RUNS = np.zeros((0, 3), np.int32)  # bodies that pass through each other
 
 @frozen(eq=False)
 class World:
-    """What stands still and can be touched."""
+    """The fixed shapes that bodies can touch: plane, height field and solids."""
 
     plane: Placement | None = None  # placement of a plane, whose z axis is its normal, or None
     # of the plane's surface: spin and velocity at the world's origin [rad/s; m/s]
@@ -214,7 +214,7 @@ def touching_pairs(robot: Robot) -> np.ndarray:
 
 
 def touching_count(robot: Robot) -> int:
-    """How many these are."""
+    """Number of pairs of bodies in runs that may touch."""
     first, end = np.searchsorted(bodies_with_shapes(robot), touching_runs(robot)[:, 1:].T)
     return int((end - first).sum())
 
@@ -317,7 +317,7 @@ def neutral_poses(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 
 
 def roots(robot: Robot) -> list[int]:
-    """For each body the first free body on the way to it; 0 where there is none."""
+    """For each body the first floating body on the path to it; 0 where there is none."""
     tree, found = robot.tree, [0]
     for i in tree.outward():
         joint = tree.joint[i]

@@ -114,7 +114,7 @@ def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
 
 
 def posed(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
-    """As :func:`shape_pose`, whose code a kernel has once."""
+    """As :func:`shape_pose`; the code exists once in a kernel."""
     return pose(once(x, _posed, s))
 
 
@@ -248,7 +248,7 @@ SUPPORTS: dict[int, Callable[[Vector3, Vector3], Vector3]] = {
 
 
 class Facing(NamedTuple):
-    """What of a core faces a direction."""
+    """The part of a core's surface that faces a direction."""
 
     count: Any
     """Corners of the polygon: 1 for a point, 2 for a segment."""
@@ -283,7 +283,7 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
 
 
 def faced(x: Any, s: Any, d: Vector3) -> Facing:
-    """As support.facing, whose code a kernel has once."""
+    """As :func:`facing`; the code exists once in a kernel."""
     return once(x, _faced, s, tuple(d))
 
 

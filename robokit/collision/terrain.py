@@ -93,7 +93,7 @@ def cells_below(x: Any, s: Any, c: Vector3, r: Any) -> tuple[Any, Any, Any, Any]
 
 
 def enter(x: Any, s: Any, cells: Sequence[Any], t: Any, c: Vector3, r: Any, reach: Any) -> Any:
-    """Make triangle t of those below a ball the prism at work.
+    """Make triangle t of those below a ball the current prism.
 
     Returns whether it may be nearer to the ball than ``reach``.
     """

@@ -80,12 +80,13 @@ GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED, AHEAD, LANDED = 0, 1, 2, 8, 11, 12, 
 
 
 def open_account(x: Any) -> None:
-    """Before the solve, at the middle: ``f`` holds the given forces on each body and all that it carries.
+    """Open the account of a step, before the solve, at the middle: ``f`` holds the given forces on each body
+    and all that it carries.
 
-    ``account`` has a row for each whole. Impulses on one that hangs on nothing are accounted about the point
-    where its momentum brings its centre of mass: with that, those about any fixed point add up to the angular
-    momentum about it. Where the bodies have their centre of mass at the middle is off that path by the error
-    of the drift.
+    ``account`` has a row for each mechanism (a tree, or trees that loops connect). Impulses on a floating one
+    are taken about the point to which its momentum moves its centre of mass: with that, the moments about any
+    fixed point add up to the change of angular momentum about it. The centre of mass of the bodies at the
+    middle is off that path by the error of the drift.
     """
     for_range(x.n_wholes, lambda w: _clear(x.account, w, LANDED + 2))
 
@@ -107,7 +108,7 @@ def open_account(x: Any) -> None:
 
 
 def account(x: Any) -> None:
-    """Enter a step, after the solve, at its middle."""
+    """Enter a step into the ledger, after the solve, at its middle."""
     com = _centre(x)
     cond(x.n_parts > 1, lambda: once(x, velocities, x.y, x.Vd), nothing)
     _given(x, com)
@@ -125,7 +126,7 @@ def account(x: Any) -> None:
 
 
 def touch(x: Any) -> None:
-    """Enter the impulses that press on each whole, of contacts and of stops."""
+    """Enter the impulses that press on each mechanism, from contacts and joint limits."""
 
     def presses(w: Any, amount: Scalar) -> None:
         x.account[w, TOUCHED] = x.account[w, TOUCHED] + amount
@@ -155,7 +156,7 @@ def _clear(A: Any, row: Any, columns: int) -> None:
 
 
 def _children(x: Any, do: Any) -> None:
-    """Call do(b, w) with each child b of the world, which belongs to the whole w."""
+    """Call do(b, w) with each child b of the world, which belongs to mechanism w."""
 
     def body(m: Any) -> None:
         b = m + 1
@@ -165,12 +166,12 @@ def _children(x: Any, do: Any) -> None:
 
 
 def _wholes(x: Any, do: Any) -> None:
-    """Call do(w) with each whole that hangs on nothing."""
+    """Call do(w) with each floating mechanism."""
     for_range(x.n_wholes, lambda w: cond(floats(x, w), lambda: do(w), nothing))
 
 
 def floats(x: Any, w: Any) -> Any:
-    """Whether a whole hangs on nothing."""
+    """Whether a mechanism floats: it is not fixed to the world."""
     return x.wholes[w, 1] > 0
 
 
@@ -189,18 +190,20 @@ def _gives(x: Any, w: Any, amount: Scalar) -> None:
 
 
 def about(f: Force, com: Vector3) -> Force:
-    """A force about the origin as one about the centre of mass."""
+    """Convert a force about the origin to one about the centre of mass."""
     return Force(f.ang - com.cross(f.lin), f.lin)
 
 
 def _impulse(f: Force, entries: Any, first: int) -> None:
-    """Enter an impulse about the centre of mass, of what is not the robot."""
+    """Enter an external impulse about the centre of mass."""
     for k, amount in enumerate([*f]):
         entries[first + k] = entries[first + k] + amount
 
 
 def _centre(x: Any) -> Vector3:
-    """The centre of mass of all, from the origin, where those of what hangs on nothing are on their paths."""
+    """The common centre of mass, relative to the origin; floating mechanisms are on the paths of their
+    momentum.
+    """
 
     def child(m: Any, *h: Scalar) -> tuple[Scalar, ...]:
         b = m + 1
@@ -220,7 +223,7 @@ def _centre(x: Any) -> Vector3:
 
 
 def _given(x: Any, com: Vector3) -> None:
-    """Joint forces and pushes."""
+    """Enter joint forces and pushes."""
     half = 0.5 * x.dt[0]
 
     def row(j: Any, W: Scalar) -> Scalar:
@@ -243,12 +246,12 @@ def _given(x: Any, com: Vector3) -> None:
 
 
 def on_ground(x: Any, i: Any) -> Any:
-    """Whether a constraint is a contact with the ground, no link; turning friction is none."""
+    """Whether a constraint is a contact of a link with the ground, and not its torsional friction."""
     return cond(x.c_kind[i] == FRICTION, lambda: of_ground(x, x.c_of[i]), lambda: False)
 
 
 def _constraint(x: Any, i: Any, com: Vector3) -> None:
-    """A contact, its turning friction, or half of a loop."""
+    """Enter a contact, its torsional friction, or half of a loop."""
     u, g = once(x, before, i), [x.c_g[i, k] for k in range(3)]
     given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(u))
     spins, kind, f = x.c_kind[i] == SPIN, x.c_kind[i], impulse_of(x, i)
@@ -296,12 +299,12 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
 
 
 def _land(x: Any) -> None:
-    """What landings do besides: to the ways of the wholes, and to their angular momentum.
+    """Enter what landings add: to the displacements of the mechanisms, and to their angular momentum.
 
-    On the way the impulse D beside that of the velocity after the step acts, so that of a whole the centre of
-    mass goes farther by dt D/m. Of two wholes, dt (v_b' - v_a') x D is then missing in the angular momentum,
-    with the velocities v' after the step: half of it each. The ground gives dt D x (v' - v_G') besides about
-    the centre of mass G of all.
+    During the motion to the next kick, the impulse D acts in addition to that of the velocity after the step,
+    so the centre of mass of a mechanism moves farther by dt D/m. Two mechanisms then miss the angular
+    momentum dt (v_b' - v_a') x D, with their velocities v' after the step: half of it each. The ground adds
+    dt D x (v' - v_G') about the common centre of mass G.
     """
     m = x.composite[0, 0]
     v_G = _momentum_after(x) * (1.0 / where(m > 0.0, m, 1.0))
@@ -333,19 +336,23 @@ def _land(x: Any) -> None:
 
 
 def _missed(x: Any, i: Any, u: Vector3) -> Vector3:
-    """Half of the angular momentum that two wholes miss, whose centres of mass move apart at u after it."""
+    """Half of the angular momentum that two mechanisms miss, whose centres of mass separate at u after the
+    step.
+    """
     a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
     both = floats(x, a) & floats(x, b) & (a != b)
     return u.cross(ahead_of(x, i)) * where(both, 0.5 * x.dt[0], 0.0)
 
 
 def ahead_of(x: Any, i: Any) -> Vector3:
-    """D of a constraint on its second body: the impulse of the way less that of the velocity after it."""
+    """D of a constraint on its second body: impulse of the motion to the next kick, minus that of the
+    velocity after the step.
+    """
     return sum_of(motion(x.c_E, i, 6 * k).lin * x.c_ahead[i, k] for k in range(3))
 
 
 def velocity_after(x: Any, w: Any) -> Vector3:
-    """That of the centre of mass of a whole after the step; 0 of one that does not hang on nothing."""
+    """Velocity of the centre of mass of a mechanism after the step; 0 if it does not float."""
     free, m = floats(x, w) & (x.keeps[0] == FREE), x.account[w, MASS]
     momentum = vector(x.kept, w, MOMENTUM_AT + 3) + vector(x.account, w, IMPULSE + 3)
     velocity = momentum * (1.0 / where(m > 0.0, m, 1.0)) + vector(x.gravity) * x.dt[0]
@@ -353,7 +360,7 @@ def velocity_after(x: Any, w: Any) -> Vector3:
 
 
 def _momentum_after(x: Any) -> Vector3:
-    """That of all wholes that hang on nothing, after the step, world axes [N s]."""
+    """Momentum of all floating mechanisms after the step, world axes [N s]."""
 
     def whole(w: Any, *total: Scalar) -> tuple[Scalar, ...]:
         return tuple(p + x.account[w, MASS] * u for p, u in zip(total, velocity_after(x, w), strict=True))
@@ -362,9 +369,11 @@ def _momentum_after(x: Any) -> Vector3:
 
 
 def late_moment(x: Any, i: Any) -> Vector3:
-    """Moment that a contact that lands gives both bodies about a fixed point, beside that of its impulse.
+    """Moment that a landing contact exerts on both bodies about a fixed point, in addition to that of its
+    impulse.
 
-    It acts as if at once, and D when the wholes have gone on by dt v': the mean velocity of those that move.
+    The impulse acts as if at once, and D when the mechanisms have moved on by dt v', the mean velocity of
+    those that move.
     """
     a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
     v = (velocity_after(x, a) + velocity_after(x, b)) * where(floats(x, a) & floats(x, b), 0.5, 1.0)
@@ -372,7 +381,7 @@ def late_moment(x: Any, i: Any) -> Vector3:
 
 
 def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> None:
-    """A contact with the ground; the work of a belt is its force times the velocity of its surface."""
+    """Enter a contact with the ground; the work of a belt is its force times the velocity of its surface."""
     g = [x.c_g[i, k] for k in range(3)]
     slides = g[0] * x.contact_surface[c, 0] + g[1] * x.contact_surface[c, 1]
     belt = where(spins, g[2] * x.contact_surface[c, 2], slides)
@@ -383,13 +392,13 @@ def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> N
 
 
 def _met(x: Any, given: Scalar, gap: Scalar) -> None:
-    """A contact of two links."""
+    """Enter a contact of two links."""
     add(x, "collision", -given)
     largest(x, "overlap", -gap)
 
 
 def impulse_of(x: Any, i: Any) -> Force:
-    """That of a contact on its second body, about the origin."""
+    """Impulse of a contact on its second body, about the origin."""
     return of_force(once(x, _impulse_of, i))
 
 
@@ -403,7 +412,7 @@ def _impulse_of(x: Any, i: Any) -> tuple[Scalar, ...]:
 
 
 def _row(x: Any, i: Any) -> None:
-    """A row of a joint: damping, friction, a stop or a motor."""
+    """Enter a row of a joint: damping, friction, a limit or a motor."""
     j, g, kind = x.r_row[i], x.r_g[i], x.r_kind[i]
     given = 0.5 * x.r_gain[i] * (x.v0[j] + x.y[j]) * g
     _gives(x, x.row_whole[j], given)
@@ -424,10 +433,11 @@ def _row(x: Any, i: Any) -> None:
 
 
 def enter_closing(x: Any) -> None:
-    """What prescribed joints take at the end of a step, where velocities are put on the loops.
+    """Enter the forces of prescribed joints at the end of a step, where velocities are projected onto the
+    loops.
 
-    The kick leaves the velocities of a loop off by terms of second order, which would leave its force off by
-    one of first order.
+    The kick leaves an error of second order in the velocities of a loop, which would be one of first order in
+    its force.
     """
 
     def joint(m: Any) -> None:
@@ -481,7 +491,7 @@ MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10  # places in a row of 
 
 
 class Inner(NamedTuple):
-    """A whole seen from its centre of mass G, in world axes."""
+    """A mechanism seen from its centre of mass G, in world axes."""
 
     m: Scalar  # mass [kg]
     com: Vector3  # centre of mass from the first base [m]
@@ -495,7 +505,7 @@ class Inner(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What puts a whole right."""
+    """The correction of a mechanism."""
 
     s: Scalar  # factor of its shape's velocities
     more: Scalar  # s - 1
@@ -508,17 +518,17 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, row: Any) -> Change:
-        """From all numbers in a row."""
+        """Unpack a correction from a row."""
         spun, faster, com, u, moved = (Vector3(*row[first : first + 3]) for first in (2, 5, 12, 15, 18))
         return cls(row[0], row[1], spun, faster, tuple(row[8:12]), com, u, moved)
 
     def numbers(self) -> list[Scalar]:
-        """All in a row."""
+        """Pack a correction into a row."""
         return [n for part in self for n in (part if isinstance(part, (Vector3, tuple)) else (part,))]
 
 
 def begin(x: Any) -> None:
-    """Before the first step: what is kept from then on."""
+    """Set the quantities that are conserved from now on, before the first step."""
 
     def whole(w: Any) -> None:
         state, base = _inner(x, w), x.wholes[w, 0]
@@ -539,7 +549,7 @@ def begin(x: Any) -> None:
 
 
 def conserve(x: Any) -> None:
-    """At the end of a step: q and v corrected."""
+    """Correct q and v at the end of a step."""
 
     def all_of_it() -> None:
         once(x, _see, x.q, x.v)
@@ -554,9 +564,9 @@ def conserve(x: Any) -> None:
 
 
 def _see(x: Any, q: Any, v: Any) -> None:
-    """Inertia, momentum and energy of the wholes of a state, to ``seen``, about their first bodies.
+    """Inertia, momentum and energy of the mechanisms in a state, to ``seen``, about their first bodies.
 
-    A whole of one base is seen from axes that move with it: a fast fall rounds nothing.
+    A mechanism with one base is seen from axes that move with it, so that a fast fall adds no rounding.
     """
     for_range(x.nv, lambda j: put(x.mean, j, v[j]))
     once(x, place_bodies, q, 1)
@@ -602,14 +612,14 @@ def _numbers_of_inner(x: Any, w: Any) -> tuple[Scalar, ...]:
 
 
 def _energies(x: Any, w: Any) -> tuple[Scalar, Scalar]:
-    """T and V of a whole [J]; V is 0 where its centre of mass is at the height of the world's origin."""
+    """T and V of a mechanism [J]; V is 0 where its centre of mass is at the height of the world's origin."""
     m, h = x.seen[w, 0], vector(x.seen, w, 1)
     seen_from = vector(x.origin) + vector(x.p, x.wholes[w, 0])
     return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + seen_from * m)
 
 
 def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
-    """Momentum before the step, and with an impulse about G and that of the weight; mean velocity of G."""
+    """Momentum before the step, and with the impulses about G and of the weight; mean velocity of G."""
     before = force(x.kept, w, MOMENTUM_AT)
     weight = vector(x.gravity) * (m * x.dt[0])
     wanted = Force(before.ang + impulse.ang, before.lin + impulse.lin + weight)
@@ -617,11 +627,12 @@ def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, For
 
 
 def gain(x: Any, enter: Any) -> None:
-    """Call enter(w, energy) with what each whole that :func:`gains` does in a step of this kick [J].
+    """Call enter(w, energy) with the energy change of this kick [J] for each mechanism for which
+    :func:`gains` holds.
 
-    That is at the end, with the momentum that the impulses give; what nothing touches will keep its energy.
-    Called in the middle of a step, after :func:`solver.impulses` and :func:`touch`, before the account of the
-    step.
+    The energy is that at the end of the step, with the momentum from the impulses; a mechanism that nothing
+    touches keeps its energy. Called in the middle of a step, after :func:`solver.impulses` and :func:`touch`,
+    before the account of the step.
     """
     for_range(x.n_wholes, lambda w: _clear(x.corrected, w, TIED + 1))
 
@@ -666,17 +677,19 @@ TIED = 6  # place in a row of ``corrected`` meanwhile: 1 where a loop ties bodie
 
 
 def gains(x: Any, w: Any) -> Any:
-    """Whether a whole is touched and can gain energy at the end of a step, known after :func:`gain`.
+    """Whether a mechanism is touched and can gain energy at the end of a step; valid after :func:`gain`.
 
-    Loops put bodies elsewhere than q has them. What they tie has joints, and so motion to take energy from.
+    Loops move bodies from where q has them; mechanisms with loops have joints, and so motion from which
+    energy can be taken.
     """
     return floats(x, w) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
 
 
 def lift(x: Any, enter: Any) -> None:
-    """Call enter(b, energy) with how much higher the way lifts each body than one with the velocity y [J].
+    """Call enter(b, energy) with the potential energy [J] by which y1 lifts each body more than y would.
 
-    The work of contacts and joints is what they do with y. What lands or bounces has another way.
+    The work of contacts and joints is what they do with y; in landings and bounces, the motion to the next
+    kick has another velocity, y1.
     """
 
     def body(m: Any) -> None:
@@ -689,7 +702,9 @@ def lift(x: Any, enter: Any) -> None:
 
 
 def _takes(x: Any, w: Any, energy: Scalar) -> None:
-    """Enter what a landing has taken of a whole besides: on the way, the forces do other work than with y."""
+    """Enter the energy that a landing takes in addition, because forces do other work along y1
+    than along y.
+    """
     ground, links = (x.account[w, LANDED + k] for k in range(2))
     share = where(ground + links > 0.0, energy / (ground + links + smallest()), 0.0)
     add(x, "contact", share * ground)
@@ -700,9 +715,9 @@ def _takes(x: Any, w: Any, energy: Scalar) -> None:
 
 
 def _hold_energies(x: Any) -> None:
-    """What keeps the energy of wholes that are fixed: of those together that touch in a group, else of each.
+    """Correct the energy of fixed mechanisms: jointly for those that touch each other, otherwise separately.
 
-    Contacts pass on energy from one to another, to rounding; of their sum nothing of that is left.
+    Contacts exchange energy between them, to rounding; in their sum it cancels.
     """
 
     def note(w: Any) -> None:
@@ -734,12 +749,12 @@ def _hold_energy(x: Any, w: Any) -> None:
 
 
 def _target(x: Any, w: Any) -> Scalar:
-    """T + V that a fixed whole should have [J]."""
+    """T + V that a fixed mechanism should have [J]."""
     return x.kept[w, ENERGY_AT] + x.account[w, GIVEN]
 
 
 def _hold(x: Any, w: Any) -> None:
-    """What puts a whole right, to ``corrected``; what is kept of it from now on."""
+    """The correction of a mechanism, to ``corrected``; also updates the quantities that are conserved."""
     after, impulse = _inner(x, w), force(x.account, w, IMPULSE)
     _, wanted, mean = _with_impulse(x, w, after.m, impulse)
     k, v_G = wanted.ang, wanted.lin * (1.0 / after.m)
@@ -767,7 +782,9 @@ def _hold(x: Any, w: Any) -> None:
 
 
 def _correct(x: Any) -> None:
-    """The velocities of each whole grow by those of its shape; its bases get its rigid motion, too."""
+    """Add the correction to the velocities: that of the shape in each mechanism, and a rigid motion at its
+    bases.
+    """
 
     def body(m: Any) -> None:
         b = m + 1
@@ -785,9 +802,9 @@ def _correct(x: Any) -> None:
 
 
 def _correct_base(x: Any, b: Any, w: Any) -> None:
-    """The place of a base and its velocity, in axes before the turn.
+    """Correct the position and velocity of a base, in the axes before its rotation.
 
-    Only what changes is turned: rounding would else scale the velocity at each step.
+    Only what changes is rotated: otherwise rounding would scale the velocity in each step.
     """
     whole = Change.of([x.corrected[w, k] for k in range(21)])
     R, R_turn = axes_of(x, b), quat_wxyz_to_rotation(whole.turn)
@@ -809,7 +826,9 @@ def _correct_base(x: Any, b: Any, w: Any) -> None:
 def _share(
     x: Any, w: Any, I_G: Any, k: Vector3, T_s: Scalar, target: Scalar, touched: Any
 ) -> tuple[Scalar, Vector3, Vector3, list[Scalar]]:
-    """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
+    """(x; omega and k seen from the robot before its rotation; the rotation as a quaternion), by Newton's
+    method.
+    """
     omega = solve3(I_G, k)
     torque = omega.cross(k)
     direction = solve3(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
@@ -833,7 +852,7 @@ def _share(
 
 
 def _base(x: Any, b: Any) -> Any:
-    """First of a free body's places in v."""
+    """The first row of v of a free body."""
     return x.dof_row[x.body_dofs[b, 0]]
 
 
@@ -852,28 +871,30 @@ def central_inertia(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
 
 
 def factor3(I_G: tuple[Scalar, ...]) -> Any:
-    """L D L^T of such an inertia."""
+    """L D L^T of a 3 x 3 inertia."""
     xx, yy, zz, xy, xz, yz = I_G
     return ldl([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def solve3(factor: Any, b: Vector3) -> Vector3:
-    """x of I_G x = b."""
+    """The solution x of I_G x = b."""
     return Vector3(*ldl_solve(factor, list(b)))
 
 
 def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
-    """1 / slope, and 0 where slope is small beside noise."""
+    """1 / slope, or 0 if the slope is small relative to noise."""
     return 1.0 / (slope + noise * noise / (slope + smallest()) + smallest())
 
 
 def _within(x: Scalar, square: Scalar) -> Scalar:
-    """x, and no farther from 0 than the root of the square."""
+    """x, limited in size to the root of the square."""
     end = sqrt(square)
     return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
 def _bounded(change: Scalar, touched: Any, moved: Any) -> Scalar:
-    """A change of the velocities of a whole's shape; none where some of them are prescribed, ``moved``."""
+    """Limit the correction of a mechanism's shape; it is 0 if some of its velocities are prescribed
+    (``moved``).
+    """
     found = minimum(maximum(change, -0.5), where(touched, 0.0, LARGEST))
     return where(moved, 0.0, found)

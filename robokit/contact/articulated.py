@@ -1,18 +1,18 @@
-"""A = H + J^T G J of a deep tree by bodies, its factors and solutions: articulated inertias.
+"""A = H + J^T G J of a deep tree, by bodies: articulated inertias, factors and solutions.
 
 A of a chain of n links has n^2 / 2 entries, and its factors take n^3 / 3 operations. Here the velocities V_b
-of bodies are unknowns beside those of joints, V_b = V_lambda + S_b d_b, and A is never made. One dof of one
-body after the other is eliminated, from the tips inward, with column s of S_b:
+of bodies are unknowns in addition to those of joints, V_b = V_lambda + S_b d_b, and A is never formed. The
+dofs of one body after the other are eliminated, from the tips inward, with column s of S_b:
 
     D = s.M_bb s + rotor + slopes of rows      M_xy -= (M_xb s) (s^T M_by) / D      at last M_lambda += M_b
 
-M_bb is at first the inertia of a body and what constraints on it add, 6 x 6, at last the articulated inertia
-of what it carries. A constraint between bodies a and b adds to M_aa and M_bb, and couples them: M_ab = -K.
-What a body is coupled with its parent is coupled with after it; so each body is coupled with the other ends
-of the constraints that reach over it, and with no other bodies. M is not symmetric where a contact slides.
-D are the pivots that A has when its rows are eliminated from the last to the first.
+M_bb is at first the inertia of a body plus K of its constraints, 6 x 6, and in the end the articulated
+inertia of what it carries. A constraint between bodies a and b adds to M_aa and M_bb, and couples them: M_ab
+= -K. After a body is eliminated, its parent is coupled with the same bodies. So each body is coupled with the
+other ends of the constraints that reach over it, and with no other bodies. M is not symmetric where a contact
+slides. D are the pivots that A has when its rows are eliminated from the last to the first.
 
-All is in world axes about the step's origin.
+All quantities are in world axes about the step's origin.
 
 Source: RBDA section 7.3 (articulated bodies); couplings: D. Baraff, Linear-time dynamics using Lagrange
 multipliers, SIGGRAPH (1996), eliminates the unknowns of bodies and joints from the tips likewise.
@@ -45,7 +45,7 @@ P, V = range(2)
 
 
 def by_bodies(x: Any) -> Any:
-    """Whether the tree is deep (robot_data.py). Derivatives have A by rows."""
+    """Whether the tree is deep (robot_data.py); derivatives always have A by rows."""
     return (x.n_deep > 0) & (x.orders[0] > 0)
 
 
@@ -53,10 +53,10 @@ def by_bodies(x: Any) -> Any:
 
 
 def list_coupled(x: Any) -> None:
-    """List the bodies that each one is coupled with when it is eliminated; all come before it.
+    """List the bodies with which each body is coupled when it is eliminated; all have smaller numbers.
 
-    ``filled`` is how much room their matrices need, in blocks of A; where there is less, no body is coupled,
-    and what is added between two of them goes to the matrix of the first.
+    ``filled`` is the memory that their matrices need, in blocks of A. If there is less, no body is coupled,
+    and couplings are added to the matrix of the first body.
     """
 
     def begin(b: Any) -> None:
@@ -85,7 +85,7 @@ def list_coupled(x: Any) -> None:
 
 
 def _list(x: Any, b: Any) -> None:
-    """The list of a body, and to whom it is handed: of these and the parent the last one."""
+    """List the bodies coupled with a body, and pass the list on to the last of these and its parent."""
     first = 1 * x.filled[0]
     x.coupled[b, FIRST] = first
     x.coupled[b, SEEN] = b
@@ -125,7 +125,7 @@ def _list(x: Any, b: Any) -> None:
 
 
 def _enter(x: Any, b: Any, n: Any) -> None:
-    """A body into the list of another one, once."""
+    """Enter a body into the list of another one, once."""
 
     def new() -> None:
         x.coupled[n, SEEN] = b
@@ -136,13 +136,15 @@ def _enter(x: Any, b: Any, n: Any) -> None:
 
 
 def _partner(x: Any, b: Any, e: Any) -> tuple[Any, Any]:
-    """A body that another one is coupled with, and the number of their matrix. Those of bodies come first."""
+    """A body with which another one is coupled, and the number of their matrix. Those of bodies
+    come first.
+    """
     entry = x.coupled[b, FIRST] + e
     return x.pattern[entry], x.n_bodies + entry
 
 
 def _note_places(x: Any, b: Any) -> None:
-    """Note of each body in a list which matrix is theirs."""
+    """Store for each body in a list which matrix couples them."""
 
     def one(e: Any) -> None:
         n, own = _partner(x, b, e)
@@ -155,7 +157,7 @@ def _note_places(x: Any, b: Any) -> None:
 
 
 def _both(x: Any) -> tuple[Any, Any]:
-    """M by rows, and its transpose: of b and a body n before it M_bn and the transpose of M_nb."""
+    """M by rows, and its transpose; between b and a body n before it, M_bn and the transpose of M_nb."""
     return x.A.reshape(2 * x.n_fill, WIDE), x.A_skew.reshape(2 * x.n_fill, WIDE)
 
 
@@ -169,7 +171,7 @@ def inertia_of(x: Any, b: Any) -> ArticulatedInertia:
 
 
 def _begun(x: Any, k: Any) -> Any:
-    """Where a matrix begins. The first time it is K of a body, or 0: now it is in the cache."""
+    """Prepare a matrix at its first use: K of a body, or 0, so that it is in the cache when it is needed."""
     return once(x, _begin, k)
 
 
@@ -195,7 +197,9 @@ def _begin(x: Any, k: Any) -> Any:
 
 
 def articulate(x: Any, constraints: Any, rows: Any) -> None:
-    """K of bodies with their inertias and of pairs, of the first constraints; Dinv has what rows add to D."""
+    """K of bodies, with their inertias, and of pairs, for the first constraints; Dinv has the contributions
+    of rows to D.
+    """
 
     def of_row(i: Any) -> None:
         j, gain = x.r_row[i], x.r_gain[i]
@@ -214,7 +218,9 @@ def articulate(x: Any, constraints: Any, rows: Any) -> None:
 
 
 def _to_next_pair(x: Any, c: Any, constraints: Any) -> Any:
-    """Add K of a pair to that of both bodies, less to the matrix between them; the constraint after it."""
+    """Add K of a pair to both bodies, and subtract it from the matrix between them; returns the constraint
+    after it.
+    """
     c, there = once(x, next_pair, c, constraints)
 
     def of_pair() -> None:
@@ -235,7 +241,7 @@ def _to_next_pair(x: Any, c: Any, constraints: Any) -> Any:
 
 
 def _take_K(x: Any, own: Any) -> None:
-    """Take K of a pair from the matrix between its bodies."""
+    """Subtract K of a pair from the matrix between its bodies."""
     (M, M_T), first, K = _both(x), _begun(x, own), whole_stiffness(x, 0)
     for r in range(6):
         for c in range(6):
@@ -247,10 +253,10 @@ def _take_K(x: Any, own: Any) -> None:
 
 
 def eliminate(x: Any) -> None:
-    """The dofs of all bodies, from the tips inward: D, and what each is worth of the velocities before it.
+    """Eliminate the dofs of all bodies, from the tips inward: D, and the rows for back substitution.
 
-    Of dof k of a body row k of its matrices becomes s^T M and, in M_T, M s: that of its own and of those
-    between it and others.
+    Row k of a body's matrices becomes s^T M for its dof k and, in M_T, M s: for its own matrix and for those
+    between it and other bodies.
     """
 
     def body(m: Any) -> None:
@@ -269,7 +275,9 @@ def eliminate(x: Any) -> None:
 
 
 def _keep(x: Any, n: Any, own: Any, k: Any) -> None:
-    """What dof k of a body is worth of another one, in a row of the matrices between them."""
+    """Store the product of dof k of a body with the matrix to another one, in a row of the matrices between
+    them.
+    """
     for each, side in zip(_both(x), (1, 0), strict=True):
         write_row(each, 6 * own + k, [x.worth[n, k, side, c] for c in range(WIDE)])
 
@@ -302,7 +310,7 @@ def _eliminate(x: Any, b: Any, j: Any, k: Any) -> None:
 
 
 def _weigh(x: Any, n: Any, own: Any, j: Any, k: Any) -> None:
-    """What the dof is worth of its body or of one that is coupled with it: M s and s^T M between them."""
+    """Products of a dof with the matrix of its body, or with that to a coupled body: M s and s^T M."""
     at = _begun(x, own)
     for side, each in enumerate(reversed(_both(x))):
 
@@ -314,7 +322,7 @@ def _weigh(x: Any, n: Any, own: Any, j: Any, k: Any) -> None:
 
 
 def _take(x: Any, own: Any, one: Any, other: Any, j: Any, k: Any) -> None:
-    """What the dof is worth of the matrix between two bodies, or of one."""
+    """Subtract the contribution of the dof from the matrix between two bodies, or of one."""
     first = _begun(x, own)
 
     def row(r: Any) -> None:
@@ -328,7 +336,7 @@ def _take(x: Any, own: Any, one: Any, other: Any, j: Any, k: Any) -> None:
 
 
 def _hand_down(x: Any, b: Any, parent: Any) -> None:
-    """Matrices of a body to its parent, which moves as it does now."""
+    """Add the matrices of a body to those of its parent, with which it now moves."""
 
     def of_partner(e: Any) -> None:
         n, own = _partner(x, b, e)
@@ -368,7 +376,7 @@ def _add(x: Any, k: Any, own: Any) -> None:
 
 
 def _add_transposed(x: Any, k: Any, own: Any) -> None:
-    """The transpose of one to another."""
+    """Add the transpose of one matrix to another."""
     (M, M_T), to, source = _both(x), _begun(x, k), _begun(x, own)
 
     def row(r: Any) -> None:
@@ -383,7 +391,7 @@ def _add_transposed(x: Any, k: Any, own: Any) -> None:
 
 
 def solve_by_bodies(x: Any, given: Any) -> None:
-    """``given`` becomes A^-1 given."""
+    """Replace ``given`` by A^-1 given."""
     M, M_T = _both(x)
     known, both = x.permuted, x.p_and_V
 
@@ -450,7 +458,7 @@ def solve_by_bodies(x: Any, given: Any) -> None:
 
 
 def couple(x: Any) -> None:
-    """What constraints couple in a step: bodies, or blocks of A."""
+    """Find what constraints couple in a step: bodies, or blocks of A."""
     once(x, _couple)
 
 
@@ -459,17 +467,17 @@ def _couple(x: Any) -> None:
 
 
 def assemble(x: Any, constraints: Any, rows: Any) -> None:
-    """A of the first constraints and rows, with their slopes."""
+    """A of the first constraints and rows, with their slopes, by bodies or as a matrix."""
     _either(x, (articulate, linear.assemble), constraints, rows)
 
 
 def factor(x: Any) -> None:
-    """Its factors."""
+    """Factor A."""
     _either(x, (eliminate, linear.factor))
 
 
 def back_substitute(x: Any, b: Any) -> None:
-    """b becomes A^-1 b, by the factors."""
+    """Replace b by A^-1 b, with the factors."""
     _either(x, (solve_by_bodies, linear.back_substitute), b)
 
 

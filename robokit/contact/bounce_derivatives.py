@@ -75,12 +75,14 @@ from robokit.spatial.scalars import maximum, sqrt, where
 
 @functools.cache
 def aims_kernel() -> LoopKernel:
-    """The kernel of ``aims`` and ``aim_rates``, of all robots."""
+    """The kernel of ``aims`` and ``aim_rates``; it serves all robots."""
     return kernel_of_copies("contact_aims", bounce_aims, ARRAYS, (*BOUNCE_AIMS, *STEP_PULLBACK), "aim_rates")
 
 
 def bounce_aims(x: Any) -> None:
-    """``aims`` and ``aim_rates``; what parameters are worth by ``of_aims``, if no impact is passed on."""
+    """``aims`` and ``aim_rates``, and the gradients with respect to parameters from ``of_aims``, if no impact
+    is passed on.
+    """
     # Loops aim at the velocities before the step in all turns; nothing weighs anything in an impact.
     still = SimpleNamespace(**vars(x))
     still.gravity, still.v0 = x.weightless, x.v
@@ -97,7 +99,7 @@ def bounce_aims(x: Any) -> None:
 
 
 def _begin_again(x: Any) -> None:
-    """Contacts as the step has found them, and loops as its first iteration has held them."""
+    """Restore contacts as the step has found them, and loops as its first iteration has held them."""
     n = 1 * x.n_of[0]
     x.n_of[0], x.n_of[2], x.bristle_pair[0] = 1 * x.contact_constraint[0], 0, -1
     contacts.collect(x)
@@ -115,7 +117,9 @@ def _begin_again(x: Any) -> None:
 
 
 class Rates(NamedTuple):
-    """How a number changes with the speed before u, the gap, the time of both, and g."""
+    """Derivatives of a number by the speed u before, the gap, the time of both, and the closing acceleration
+    g.
+    """
 
     u: Any
     gap: Any
@@ -123,13 +127,15 @@ class Rates(NamedTuple):
     g: Any
 
     def of(self, x: Any, i: Any, m: int, c: Any, u: Any) -> Any:
-        """Change by coordinate c of q (m = 0), v (1) or tau (2), of contact i's constraint; ``u``: of u."""
+        """Its change by coordinate c of q (m = 0), v (1) or tau (2), for contact i's constraint; ``u``:
+        change of u.
+        """
         known = self.gap * x.c_gaps[i, m, c] + self.since * x.c_whens[i, m, c] + self.g * x.c_falls[i, m, c]
         return self.u * u + known
 
 
 def _rates(x: Any, c: Any, u: Any, gap: Any, since: Any) -> tuple[Rates, Rates]:
-    """Those of what ``contacts.bounce`` gives: when it arrives, and how fast it leaves."""
+    """Derivatives of the result of ``contacts.bounce``: the time of arrival, and the speed afterwards."""
     dt, g, share = x.dt[0], x.contact_fall[c], restitution(x, c)
     begins = g * (0.5 * dt + since) - u
     arrives = sqrt(maximum(begins * begins + 2.0 * g * gap, 0.0)) + smallest()
@@ -146,7 +152,7 @@ def _rates(x: Any, c: Any, u: Any, gap: Any, since: Any) -> tuple[Rates, Rates]:
 
 
 def _after(x: Any, c: Any, at: Any, s: Any, rates: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-    """Changes of what ``contacts.after`` gives, by those of ``at``, s and g."""
+    """Changes of the result of ``contacts.after``, given those of ``at``, s and g."""
     (by_at, by_s, by_g), g, half = rates, x.contact_fall[c], 0.5 * x.dt[0]
     rest, least = x.dt[0] - at, where(s > 0.0, half, 0.0)
     left, by_left = maximum(rest, least), where(rest > least, -by_at, 0.0)
@@ -155,7 +161,7 @@ def _after(x: Any, c: Any, at: Any, s: Any, rates: tuple[Any, Any, Any]) -> tupl
 
 
 def _higher(x: Any, i: Any, m: int, c: Any) -> Any:
-    """Change of how far above the surface a contact is at the kick."""
+    """Change of the height of a contact above the surface at the kick."""
     closer = x.c_closer[i, c] if m == 0 else 0.0
     rate = closer - 0.125 * x.dt[0] ** 2 * x.c_falls[i, m, c]
     return where(above(x, x.c_of[i]) > 0.0, rate, 0.0)
@@ -165,7 +171,7 @@ def _higher(x: Any, i: Any, m: int, c: Any) -> Any:
 
 
 def _fallen(x: Any, count: Any) -> None:
-    """How fast gaps fall on, of the solution that there is: its changes."""
+    """Changes of the accelerations at which gaps close, in the present solution."""
     dt = x.dt[0]
     for_range(x.n_of[0], lambda i: _look(x, i))
     once(x, kick)
@@ -246,7 +252,9 @@ def _of_speed(x: Any, i: Any, dy: Any, m: int, c: Any) -> Any:
 
 
 def _begins(x: Any) -> None:
-    """Changes of the aims of contacts that bounce in a turn, of the gaps of all, and of their times."""
+    """Changes of the aims of contacts that bounce in a turn, of the gaps of all contacts, and of
+    their times.
+    """
 
     def every(do: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: do(i), nothing))
@@ -308,7 +316,7 @@ def _goes_on(x: Any, i: Any) -> None:
 
 
 def _solved(x: Any, still: Any, again: Any, count: Any) -> None:
-    """dy of a solution, to ``turning``; after the second one of a turn to ``turned``."""
+    """dy of a solution, to ``turning``; after the second one of a turn, to ``turned``."""
     _residual(x, still)
     once(x, _see, x.y, count)
     dy = x.turning.reshape(x.nv, 3 * x.nv)
@@ -332,7 +340,7 @@ def _solved(x: Any, still: Any, again: Any, count: Any) -> None:
 
 
 def _residual(x: Any, still: Any) -> None:
-    """Factors of r_y, and what changes leave unbalanced, to ``turning``."""
+    """Factors of r_y, and the unbalanced momentum by changes of q, v and tau, to ``turning``."""
 
     def rates(j: Any) -> None:
         x.mean[j], x.acceleration[j] = 0.0, x.y[j] - x.v0[j]
@@ -387,14 +395,16 @@ def _residual(x: Any, still: Any) -> None:
 
 
 def _aims(x: Any, i: Any) -> None:
-    """``aims`` of a contact that bounces, and their changes."""
+    """``aims`` of a bouncing contact, and their changes."""
     c = x.c_of[i]
     x.aims[i, 0], x.aims[i, 1] = x.c_aim[i, 2], x.contact_back[c, 2]
     cond(x.contact_bounces[c] > 1, lambda: _left(x, i, c), lambda: _alone(x, i, c))
 
 
 def _alone(x: Any, i: Any, c: Any) -> None:
-    """Of one that follows from no other: as ``impacts.arrive``. Turns may have gone on with its gap."""
+    """The same for a contact that follows from no other, as in ``impacts.arrive``; turns may have changed its
+    gap.
+    """
     dt, u, h = x.dt[0], _come(x, i), above(x, c)
     (at, s), (when, fast) = bounce(x, c, u, h), _rates(x, c, u, h, 0.0)
 
@@ -409,13 +419,13 @@ def _alone(x: Any, i: Any, c: Any) -> None:
 
 
 def _come(x: Any, i: Any) -> Any:
-    """Speed of a contact before the step [m/s]."""
+    """Speed of approach of a contact before the step [m/s]."""
     V = motion(x.V, x.c_bodies[i, 1]) - motion(x.V, x.c_bodies[i, 0])
     return V.dot(force(x.c_E, i, 12))
 
 
 def _left(x: Any, i: Any, c: Any) -> None:
-    """Of one that was hit in turns: as ``impacts._aim``."""
+    """The same for a contact that was hit in turns, as in ``impacts._aim``."""
     dt, g, since, soft = x.dt[0], x.contact_fall[c], x.c_passed[i, 3], rigid() * x.c_w[i]
     s = x.c_u[i, 2] - g * (0.5 * dt + since)
     moves, back = after(x, c, since, s)
@@ -440,7 +450,7 @@ def _left(x: Any, i: Any, c: Any) -> None:
 
 
 def _of_parameters(x: Any) -> None:
-    """What parameters are worth, from ``of_aims``, at the solution without bounces."""
+    """Gradients with respect to parameters, from ``of_aims``, at the solution without bounces."""
     no_parameters(x)
     for_range(x.n_bodies, lambda b: write_row(x.f, b, Force.zero()))
 

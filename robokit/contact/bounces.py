@@ -1,24 +1,25 @@
-"""Bounces that make no energy: what several contacts, friction and joints give back together is limited.
+"""Restitution that creates no energy: what several contacts, friction and joints return together is limited.
 
-Newton's law of restitution aims at e times the speed of approach, at each contact alone. Where friction turns
-round, or a joint holds, the impulses of a step may then do work on the robot (Kane's paradox): with the
-velocities u before and after it
+Newton's law of restitution aims at e times the speed of approach, at each contact alone. Where the direction
+of friction changes, or a joint resists, the impulses of a step may then do work on the robot (Kane's
+paradox). With the velocities u- before and u+ after the step,
 
     W = sum over bouncing contacts of g.u+  -  1/2 sum over all of g.(u+ - u-)
 
-is what they would give beyond what all other forces do; without restitution it is never positive. u+ is
-relative to the surface: what a belt gives to what bounces on it is its own work. Where the step before has
-taken a contact's speed of approach as it landed, u- has it still. A robot that floats also gets the momentum
-that the step has missed (accounts.py): one that a bounce turns round another axis may gain so. What it gains
-to the end of the step beyond the work of all forces is added to W.
+is the energy that they add beyond the work of all other forces; without restitution it is never positive. u+
+is relative to the surface, so that the work of a belt on what bounces on it does not count. If the previous
+step has already removed a contact's speed of approach when it landed, u- still contains it. A floating robot
+also gets the momentum that the step has missed (accounts.py), and may gain energy by it if a bounce turns it
+about another axis. What it gains in this way beyond the work of all forces is added to W.
 
-Where W is positive, the step is solved again with aims of 0, and the impulses are those of the largest share
-of the way between both at which W is not positive. Sets are convex, so they stay admissible, and momentum is
-linear in them. Bodies that no constraint of the step connects know nothing of each other: W and the share are
-those of a group (groups.py).
+If W is positive, the step is solved again with aims of 0. The impulses are then interpolated between both
+solutions, at the largest share of restitution at which W is not positive. The admissible sets are convex and
+the momentum is linear in the impulses, so both stay satisfied. Groups of bodies that no constraint of the
+step connects are independent, so each has its own W and share (groups.py).
 
 Source: T. Kane, D. Levinson, Dynamics: Theory and Applications (1985), on the paradox.
-Cost: O(contacts), with a base that floats O(bodies); where it matters, a solution and some of these.
+Cost: O(contacts), with a floating base O(bodies); if restitution is limited, one more solution and some
+evaluations of W.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ MOST = 40  # tries to find the share: each leaves less than the half where W ben
 
 
 def solve_bounces(x: Any) -> None:
-    """The solution of the step; bounces give back no more than there was."""
+    """The solution of the step, with restitution reduced where it would create energy."""
     once(x, solve_landings)
     give_less(x)
 
 
 def give_less(x: Any) -> None:
-    """What bounces give back of a solution is no more than there was."""
+    """Reduce the restitution of bounces where they would create energy."""
 
     def bounced() -> None:
         once(x, surplus)
@@ -79,19 +80,19 @@ def give_less(x: Any) -> None:
 
 
 def bounces(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that bounces."""
+    """Whether a constraint is a contact that bounces in this step."""
     friction = x.c_kind[c] == FRICTION
     return friction & (x.contact_bounces[where(friction, x.c_of[c], 0)] > 0)
 
 
 def from_surface(x: Any, c: Any, u: Vector3) -> Vector3:
-    """Velocity of a contact that bounces, relative to its surface, which may be a belt's."""
+    """Velocity u of a bouncing contact relative to its surface, which may be that of a belt."""
     k = where(bounces(x, c), x.c_of[c], 0)
     return u - Vector3(x.contact_surface[k, 0], x.contact_surface[k, 1], 0.0)
 
 
 def surplus(x: Any) -> None:
-    """W of each group with a bounce [J], to WORK, 0 of others; leaves J^T g in Jg."""
+    """The energy W of each group with a bounce [J], to WORK, 0 for other groups; leaves J^T g in Jg."""
 
     def of_constraint(c: Any) -> None:
         g, one = x.c_group[c], bounces(x, c)
@@ -126,7 +127,9 @@ def surplus(x: Any) -> None:
 
 
 def _to_no_restitution(x: Any) -> None:
-    """The solution with aims of 0 in groups that make energy; what is to be added to it in ``bounced``."""
+    """Solve with aims of 0 in groups that create energy; the change to full restitution goes to
+    ``bounced``.
+    """
 
     def begin(p: Any) -> None:
         made = x.by_group[p, WORK]
@@ -167,7 +170,7 @@ def _to_no_restitution(x: Any) -> None:
 
 
 def _go_to_share(x: Any) -> None:
-    """From a share of 0 to the largest at which W is not positive: by regula falsi, from below."""
+    """Find the largest share of restitution at which W is not positive: by regula falsi, from below."""
 
     def begin(p: Any) -> None:
         x.by_group[p, AT_SHARE] = where(x.by_group[p, SHARE] < 1.0, x.by_group[p, WORK], 0.0)
@@ -216,7 +219,7 @@ def _go_to_share(x: Any) -> None:
 
 
 def _go(x: Any) -> None:
-    """Change the share of each group by its CHANGE."""
+    """Change the share of restitution of each group by its CHANGE."""
 
     def of_constraint(c: Any) -> None:
         change = x.by_group[x.c_group[c], CHANGE]

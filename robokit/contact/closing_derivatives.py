@@ -35,10 +35,10 @@ SIZE = 108  # numbers of a joint: P, Q and W, each 6 x 6 by columns
 
 
 def drift_tangents(x: Any, drift: int, way: Any, v: Any) -> None:
-    """x.tangents[drift] of all joints with a motion that is no sum.
+    """x.tangents[drift] of all joints whose motion is not a plain sum (rotations).
 
-    ``drift``: 0 for that before the kick, 1 for that after it; ``way``: velocity along which q goes, (nv,);
-    ``v``: velocity, whose part of bases that float the drift turns.
+    ``drift``: 0 for the drift before the kick, 1 for that after it; ``way``: velocity along which q moves,
+    (nv,); ``v``: velocity, whose part for floating bases the drift rotates.
     """
     h = 0.5 * x.dt[0]
 
@@ -49,7 +49,9 @@ def drift_tangents(x: Any, drift: int, way: Any, v: Any) -> None:
 
 
 def no_sums(x: Any, joint: Any) -> None:
-    """``joint(b, first, n)`` of all whose motion is no sum: the body, its coordinates of v."""
+    """Call ``joint(b, first, n)`` for each joint whose motion is not a plain sum, with its body and its rows
+    of v.
+    """
 
     def body(m: Any) -> None:
         b = m + 1
@@ -70,7 +72,7 @@ def block(x: Any, drift: Any, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
 
 
 def pulled(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any) -> None:
-    """What (q, v) before a drift are worth, from what they are worth after it, (nv,) each."""
+    """Gradients with respect to (q, v) before a drift, from those after it, (nv,) each."""
 
     def one(j: Any, of_way: Any, of_own: Any) -> None:
         v_out[j] = of_way + of_own
@@ -79,7 +81,7 @@ def pulled(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any) -> 
 
 
 def pulled_apart(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any, way_out: Any) -> None:
-    """The same of a drift along a way that is not v: what this is worth, too."""
+    """The same for a drift along a velocity other than v; also the gradient with respect to that velocity."""
 
     def both(j: Any, of_way: Any, of_own: Any) -> None:
         v_out[j], way_out[j] = of_own, of_way
@@ -88,7 +90,9 @@ def pulled_apart(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: An
 
 
 def _pulled(x: Any, drift: Any, of: tuple[Any, Any], q_out: Any, enter: Callable[..., None]) -> None:
-    """``of``: what q and v are worth after it; ``enter(j, of_way, of_v)`` with what each row is worth."""
+    """``of``: gradients by q and v after the drift; ``enter(j, of_way, of_v)``: called with the result of
+    each row.
+    """
     h, (of_q, of_v) = 0.5 * x.dt[0], of
 
     def sums(j: Any) -> None:
@@ -113,7 +117,9 @@ def _pulled(x: Any, drift: Any, of: tuple[Any, Any], q_out: Any, enter: Callable
 
 
 def turns_base(i: Any, k: Any) -> Any:
-    """Whether entry i, k of W is of the turn of a way, with the linear velocity of a base that floats."""
+    """Whether entry i, k of W belongs to the rotation that a drift gives the linear velocity of a floating
+    base.
+    """
     return (i > 2) & (k < 3)
 
 
@@ -148,7 +154,7 @@ def of_motion(six: Any) -> Motion:
 
 
 def _joint(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
-    """Of an exponential in the joint's own group."""
+    """Tangents of the exponential map in the joint's own group."""
     first, n = x.body_dofs[b, 0], x.body_dofs[b, 1]
     row = x.dof_row[first]
 
@@ -173,7 +179,7 @@ def _joint(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
 
 
 def _free(x: Any, drift: int, b: Any, way: Any, v: Any, h: Any) -> None:
-    """Of a base that floats."""
+    """The same for a floating base."""
     row = x.dof_row[x.body_dofs[b, 0]]
     w, zero = Vector3(*(way[row + c] for c in range(3))), Vector3.zero()
 
@@ -204,7 +210,7 @@ def _free(x: Any, drift: int, b: Any, way: Any, v: Any, h: Any) -> None:
 
 
 def pushed(x: Any, i: Any, rates: list[Any]) -> Force:
-    """J^T of rates of a loop's rows over R; of another constraint none."""
+    """J^T of the rates of a loop's rows over R; 0 for other constraints."""
 
     def compliance() -> Any:
         k = x.c_of[i]
@@ -242,8 +248,9 @@ def loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
 
 
 def prepare(x: Any) -> None:
-    """r_q for changes of the pose before it is closed for the kick, where z holds J^T J / R; then P, the
-    factors of Z and ``opening`` of the end.
+    """Take account of closing the loops for the kick in r_q, where z holds J^T J / R.
+
+    Leaves P, the factors of Z and ``opening`` of the end.
     """
     once(x, _project)
     once(x, of_closed, x.r_q)
@@ -259,13 +266,13 @@ def prepare(x: Any) -> None:
 
 
 def of_closed(x: Any, M: Any) -> None:
-    """A derivative by a pose becomes that by the pose before it is closed, with its P."""
+    """Convert a derivative by the closed pose to one by the pose before loops were closed, with its P."""
     once(x, _times, M, x.P, x.product, x.nv)
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(M, (r, c), x.product[r, c])))
 
 
 def _at_end(x: Any) -> SimpleNamespace:
-    """The arrays, with the poses and rows of the closed end."""
+    """The arrays, with the poses and rows of the closed end of the step."""
     end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})
     end.S, end.R, end.p, end.c_E = x.end_S, x.end_R, x.end_p, x.end_E
     return end
@@ -309,7 +316,9 @@ def _loops(x: Any, do: Callable[[Any], None]) -> None:
 
 
 def _turned(x: Any, r: Any, count: Any) -> None:
-    """Column r of dJ^T l: forces turn with the rows of loops, and axes of joints with bodies."""
+    """Column r of dJ^T l: the rows of loops rotate with their forces, and the axes of joints with their
+    bodies.
+    """
     forces = [(x.opening, x.f_o)]
 
     def row(i: Any) -> None:
@@ -381,7 +390,7 @@ def _opens(x: Any, r: Any, count: Any) -> None:
 
 
 def close(x: Any, bent: Any = None) -> None:
-    """``next`` of the end that is closed; ``bent``: what is left unbalanced besides, (nv, 3, nv)."""
+    """``next`` of the closed end; ``bent``: further unbalanced momentum, (nv, 3, nv)."""
     count = 3 * x.nv
     q, v = (x.next[k].reshape(x.nv, count) for k in range(2))
     one, other = x.dy.reshape(x.nv, count), x.closed.reshape(x.nv, count)
@@ -401,7 +410,7 @@ def close(x: Any, bent: Any = None) -> None:
 
 
 def pull(x: Any) -> None:
-    """of_q and of_v before loops are closed at the end of a step, from those after it."""
+    """Gradients ``of_q`` and ``of_v`` before loops are closed at the end of a step, from those after it."""
     once(x, _transposed, x.P, x.of_v, x.of_middle)
     back_substitute_transposed(x, x.z, x.z_inverse, x.of_v)
     once(x, _transposed, x.opening, x.of_v, x.mu)
@@ -441,7 +450,9 @@ def _times(x: Any, A: Any, B: Any, out: Any, count: Any) -> None:
 
 
 def loaded(x: Any) -> Any:
-    """List the bodies on which constraints act, or which carry such, outward; how many."""
+    """List the bodies with constraints, or that carry such bodies, outward from the base; returns their
+    number.
+    """
     for_range(x.n_bodies, lambda b: put(x.loaded, b, 0))
 
     def constraint(i: Any) -> None:
@@ -465,11 +476,11 @@ Rows = Sequence[tuple[Any, Any]]
 
 
 def along(x: Any, r: Any, count: Any, forces: Rows, rates: Rows, changes: Callable[[], None]) -> None:
-    """Bodies move along coordinate r of v: their motions, then ``changes()``, unless none does.
+    """Move the bodies along coordinate r of v and call ``changes()``, unless no body moves.
 
-    ``r``: the coordinate; ``count``: of bodies in the list; ``forces``: matrices, and forces on bodies of
-    which they get a column (:func:`gather`), which are made 0; ``rates``: velocities of bodies, and where
-    their changes go.
+    ``r``: the coordinate; ``count``: of bodies in the list; ``forces``: matrices and forces on bodies of
+    which they get a column (:func:`gather`), set to 0 here; ``rates``: velocities of bodies, and where their
+    changes go.
     """
     write_row(x.X, 0, [0.0] * 6)
     x.moved[0] = 0
@@ -492,7 +503,7 @@ def along(x: Any, r: Any, count: Any, forces: Rows, rates: Rows, changes: Callab
 
 
 def _moved(x: Any, b: Any, r: Any, rates: Rows) -> None:
-    """X: the motion of a body; how its velocities change as its joints' axes move."""
+    """X: the motion of a body, and how its velocities change as the axes of its joints move."""
     first, parent = x.body_dofs[b, 0], x.parent[b]
     known = where(x.moved[parent] > 0, 1.0, 0.0)
 
@@ -518,12 +529,12 @@ def motions(x: Any, i: Any) -> tuple[Motion, Motion, Motion, Motion]:
 
 
 def _if(condition: Any, rows: Any, body: Any) -> Motion:
-    """A motion of a row, or none."""
+    """A motion of a row, or zero."""
     return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
 
 
 def gather(x: Any, r: Any, count: Any, forces: Rows) -> None:
-    """Forces on bodies to columns r: S . f."""
+    """Add S . f of the forces on bodies to columns r."""
 
     def inward(m: Any) -> None:
         b = x.loaded_bodies[count - 1 - m]

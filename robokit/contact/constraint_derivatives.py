@@ -48,7 +48,7 @@ by its spring."""
 
 
 def of_constraints(x: Any) -> None:
-    """Add what they make of a motion along each coordinate of v."""
+    """Add the contribution of all constraints, by a motion along each coordinate of v."""
     once(x, velocities, x.y, x.V_y)
     once(x, velocities, x.v0, x.V_before)
     for_range(x.n_bodies, lambda b: write_row(x.F, b, Force.zero()))
@@ -71,7 +71,9 @@ def of_constraints(x: Any) -> None:
 
 
 def _with_another(x: Any, i: Any) -> Any:
-    """Whether a constraint acts on two bodies that move, or closes a loop: these go along each coordinate."""
+    """Whether a constraint acts between two moving bodies, or closes a loop: these are done coordinate by
+    coordinate.
+    """
     return acts(x, i) & ((x.c_bodies[i, 0] > 0) | (x.c_kind[i] == LINE))
 
 
@@ -89,7 +91,9 @@ def _with_another(x: Any, i: Any) -> Any:
 
 
 def _with_world(x: Any) -> None:
-    """What constraints with the world add, and what turns with the axes of joints of the forces of all."""
+    """Add the contribution of constraints with the world, and the rotation of all forces with the axes of
+    joints.
+    """
     for_range(x.n_bodies, lambda b: for_range(108, lambda k: put(x.by_motion, (b, k), 0.0)))
     for_range(6, lambda k: for_range(x.n_of[0], lambda i: _along_unit(x, i, k)))
     for_range(x.n_bodies, lambda b: cond(x.loaded[b] > 0, lambda: _less_own(x, b), nothing))
@@ -113,7 +117,7 @@ def _with_world(x: Any) -> None:
 
 
 def _along_unit(x: Any, i: Any, k: Any) -> None:
-    """Columns k of ``by_motion``: a constraint with the world, as its body moves by the unit k."""
+    """Columns k of ``by_motion``: a constraint with the world, while its body moves by unit motion k."""
     b = x.c_bodies[i, 1]
 
     def enter() -> None:
@@ -221,7 +225,7 @@ def _prepare(x: Any, i: Any) -> None:
 
 
 def acts(x: Any, i: Any) -> Any:
-    """Whether a constraint answers to a velocity; turning friction that slides to that of its contact."""
+    """Whether a constraint responds to a velocity; sliding torsional friction follows its contact."""
 
     def sum_of(k: Any) -> Any:
         return x.c_slopes[k, 0] + x.c_slopes[k, 4] + x.c_slopes[k, 8]
@@ -230,7 +234,7 @@ def acts(x: Any, i: Any) -> Any:
 
 
 def by_load(x: Any, i: Any) -> list[Any]:
-    """Change of the moments of turning friction by the normal impulse that bounds them."""
+    """Change of the moments of torsional friction by the normal impulse that bounds them."""
     u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
     N = x.c_g[x.c_of[i], 2]
     dx, dy, size = slip(u, aim)
@@ -251,11 +255,11 @@ def _slopes(x: Any, i: Any) -> list[Any]:
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """How a contact's aim changes with its gap, and along t1, t2, n with its speed before; that speed with
-    its gap.
+    """Derivatives of a contact's aim by its gap and, along t1, t2, n, by its speed before; and of that speed
+    by the gap.
 
-    With that its compliance changes, R = 1 / (dt kd), unless that is less than R may be. To the law that is a
-    change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.
+    The compliance changes with them, R = 1 / (dt kd), unless it is at its lower bound. In the law this is a
+    change of the aim by -g dR, except for sliding friction, which is mu N whatever R_t is.
     """
     dt, phi = x.dt[0], x.contact_gap[c]
     k, R_t, R_n = x.pair_stiffness[0], x.c_R[i, 0], x.c_R[i, 1]
@@ -288,9 +292,9 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
 
 
 def enter_aims(x: Any, aims: Callable[..., Any], enter: Callable[..., None]) -> None:
-    """``enter(row, m, c, number)`` with all entries of J^T G daim, of what bounces.
+    """Call ``enter(row, m, c, number)`` with all entries of J^T G daim of bouncing contacts.
 
-    ``aims(i, m, c)``: change of the aim along its normal by coordinate c of q (m = 0), v (1) and tau (2).
+    ``aims(i, m, c)``: change of the aim along the normal by coordinate c of q (m = 0), v (1) and tau (2).
     """
 
     def constraint(i: Any) -> None:
@@ -318,13 +322,13 @@ def enter_aims(x: Any, aims: Callable[..., Any], enter: Callable[..., None]) -> 
 
 
 def follows(x: Any, i: Any) -> Any:
-    """Whether a constraint is a contact that bounces, and presses."""
+    """Whether a constraint is a bouncing contact that presses."""
     friction = x.c_kind[i] == FRICTION
     return friction & (x.contact_bounces[where(friction, x.c_of[i], 0)] > 0) & acts(x, i)
 
 
 def _by_spin(x: Any, i: Any) -> Force:
-    """Change of the turning friction of contact constraint i by the contact's aim."""
+    """Change of the torsional friction of contact constraint i by the contact's aim."""
     s = where(i + 1 < x.n_of[0], i + 1, i)
 
     def moment() -> Any:
@@ -340,7 +344,7 @@ def _by_spin(x: Any, i: Any) -> Force:
 
 
 def _forces(x: Any) -> list[tuple[Any, Any]]:
-    """Matrices that constraints add to, and the forces on bodies from which they get a column."""
+    """Matrices to which constraints add, and the forces on bodies from which these get a column."""
     return [(x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z)]
 
 
@@ -350,7 +354,7 @@ def rates_of(x: Any) -> list[tuple[Any, Any]]:
 
 
 def _columns(x: Any, r: Any, count: Any) -> None:
-    """Columns r: the impulses that the motion changes."""
+    """Columns r: the change of the impulses by the motion."""
 
     def constraint(i: Any) -> None:
         moves = (x.moved[x.c_bodies[i, 0]] > 0) | (x.moved[x.c_bodies[i, 1]] > 0)
@@ -369,12 +373,12 @@ def _of_two(x: Any, i: Any) -> None:
 
 
 class Seen(NamedTuple):
-    """What a constraint sees of a motion of its bodies: changes of velocities along its rows.
+    """Changes of a constraint's velocities along its rows, for a motion of its bodies.
 
     Attributes:
         M: motion of its frame.
         E: its rows.
-        u: velocities that the motion itself has.
+        u: velocities of the motion itself.
         now, before: changes of the velocities at y and before, as rows and axes of joints move.
         closer: change of the gap.
     """
@@ -388,7 +392,7 @@ class Seen(NamedTuple):
 
 
 def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> Seen:
-    """What constraint i sees; the other arguments are those of :func:`_changes`."""
+    """The changes that constraint i sees; the other arguments are those of :func:`_changes`."""
     a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
     contact = where(x.c_kind[i] == SPIN, x.c_of[i], i)
 
@@ -418,7 +422,7 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
 
 
 def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
-    """What a motion of its bodies changes of the force of a constraint on b: of r_q, r_y, r_v and z.
+    """Changes of the force of a constraint on body b for a motion of its bodies: in r_q, r_y, r_v and z.
 
     ``i``: the constraint; ``A``, ``B``: motions of its bodies; ``opens``, ``opened``: changes of their
     relative velocities at y and before, as axes of joints move.

@@ -43,7 +43,7 @@ SIZE = 7  # numbers of a contact that move: normal, place, gap
 
 @functools.cache
 def detection_derivatives_kernel() -> LoopKernel:
-    """The kernel of ``contact_motion``, of all robots."""
+    """The kernel of ``contact_motion``; it serves all robots."""
     tables = (*ROBOT, *POSES, *FORCES, *MEMORY, *SOLVER, *CONTACTS, *CONSTRAINTS, *FORCE_MEMORY)
     of_step = {a.name: a for a in tables}
     taken = [replace(of_step[name], role="in") for name in FROM_STEP.split()]
@@ -52,7 +52,7 @@ def detection_derivatives_kernel() -> LoopKernel:
 
 
 def contact_motions(x: Any) -> None:
-    """``contact_motion`` of the contacts of pairs that press; NaN of those that are not found again."""
+    """``contact_motion`` of the contacts of pairs that press; NaN for contacts that are not found again."""
     g, balls = vector(x.gravity), zeros(x.n_shapes, 3)
     still = FALL * sqrt(g.dot(g)) * x.dt[0] * x.dt[0]
     moves = zeros(AT_ONCE, x.n_bodies, 9), zeros(AT_ONCE, x.n_bodies, 3)
@@ -83,10 +83,10 @@ def contact_motions(x: Any) -> None:
 
 
 def _along(x: Any, first: Any, far: Any, moves: tuple[Any, Any], part: Any) -> None:
-    """Contacts of a pair while its second body turns (part 0), or shifts (1).
+    """Contacts of a pair while its second body rotates (part 0), or translates (1).
 
-    ``first``: of its contacts; ``far``: gap below which contacts count [m]; ``moves``: changes of
-    R and p by motion, which are 0.
+    ``first``: of its contacts; ``far``: gap below which contacts count [m]; ``moves``: changes of R and p by
+    motion, initially 0.
     """
     b = x.shape_body[x.contact_shapes[first, 1]]
     arrays = {name: array for name, array in vars(x).items() if name != "once"}
@@ -114,7 +114,9 @@ def _move(x: Any, b: Any, M: Motion, R_moves: Any, p_moves: Any) -> None:
 
 
 def _look(x: Any, first: Any, far: Any) -> None:
-    """Contacts of the pair of the first to ``found_again``, in the order that they had; in dual numbers."""
+    """Find the contacts of the first one's pair again, in dual numbers, to ``found_again`` in their previous
+    order.
+    """
     k, shapes = x.contact_pair[first], (x.contact_shapes[first, 0], x.contact_shapes[first, 1])
     direction, corners, at = zeros(3), zeros(6, kind="integer"), zeros(1, kind="integer")
     near = while_loop(lambda m: (m < x.n_near - 1) & (x.near_pair[m] != k), lambda m: m + 1, 0)
@@ -144,8 +146,9 @@ def _look(x: Any, first: Any, far: Any) -> None:
 
 
 def frame_motion(x: Any, c: Any, A: Motion, B: Motion) -> Motion:
-    """The motion of the frame of contact c about the origin, as its bodies move by A and B; it does not turn
-    about its normal.
+    """Motion of the frame of contact c about the origin, as its bodies move by A and B.
+
+    The frame does not rotate about its normal.
     """
     p, n = vector(x.contact_place, c), vector(x.contact_frame, c, 6)
     rates = _rates(x, c, B - A)

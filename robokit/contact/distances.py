@@ -1,13 +1,13 @@
 """Signed distances of links from links and the world, and their gradients, at given configurations.
 
-A pair of links has the least distance of all pairs of their shapes. Where shapes overlap it is negative: the
-least shift that parts them. With n, the unit normal from a to b, and any point p of the line along n through
-the nearest points,
+The distance of two links is the least of all pairs of their shapes. Where shapes overlap it is negative:
+minus the least translation that separates them. With n, the unit normal from a to b, and any point p of the
+line along n through the nearest points,
 
     d' = n . (velocity of b's point - velocity of a's)        so        gradient_j = +-S_j . (p x n, n)
 
-for the dofs j that move one of the two, + for b and - for a: dofs that move both cancel to the last bit. The
-distance has no gradient where the nearest points jump; there it is that of one side.
+for the dofs j that move one of the two, + for b and - for a; dofs that move both cancel to the last bit.
+Where the nearest points jump, the distance has no gradient; the result is then that of one side.
 
 Source: E. Gilbert, D. Johnson, Distance functions and their application to robot path planning in the
 presence of obstacles, 1985 (gradients of distances).
@@ -79,7 +79,7 @@ def distance_kernel() -> LoopKernel:
 
 
 def distances(x: Any) -> None:
-    """Fill the outputs of ARRAYS."""
+    """Compute the outputs of ARRAYS."""
     place_links(x, x.q)
 
     def ball(s: Any) -> None:
@@ -117,7 +117,7 @@ def _group(x: Any, g: Any) -> None:
 
 
 def _take(x: Any, g: Any, k: Any) -> None:
-    """Write what is known of a pair of shapes as that of their links."""
+    """Write the result for a pair of shapes as that of their links."""
     swapped = x.group_swapped[g]
     x.nearest_pair[g] = k
     for c in range(3):
@@ -159,7 +159,7 @@ def _gradient(x: Any, g: Any) -> None:
 
 
 def _of_shapes(x: Any, k: Any, far: Any) -> None:
-    """Write the distance, normal and nearest points of pair k, infinite where it is not below ``far``."""
+    """Write the distance, normal and nearest points of pair k; infinite if it is not below ``far``."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     kind = x.shape_kind[a]
     x.nearest[0] = float("inf")
@@ -194,7 +194,7 @@ def _of_shapes(x: Any, k: Any, far: Any) -> None:
 
 
 def _of_cores(x: Any, a: Any, b: Any, far: Any) -> None:
-    """The same of two convex shapes; ``x.direction`` is where GJK begins, in the axes of a."""
+    """The same for two convex shapes; GJK begins with ``x.direction``, in the axes of a."""
     R, p = shape_pose(x, a)
     R_b, p_b = shape_pose(x, b)
     of_b, radii = (R.T @ R_b, R.transpose_apply(p_b - p)), (x.shape_radius[a], x.shape_radius[b])
@@ -212,7 +212,7 @@ def _of_cores(x: Any, a: Any, b: Any, far: Any) -> None:
 
 
 def _of_balls(x: Any, a: Any, b: Any) -> Any:
-    """The same of two balls: 1, or 0 where their middles meet and tell no normal."""
+    """The same for two balls: 1, or 0 if their centres coincide, so that there is no normal."""
     c_a, c_b = (place(x, x.shape_body[s], vector(x.corners, x.shape_corners[s, 0])) for s in (a, b))
     between, radii = c_b - c_a, (x.shape_radius[a], x.shape_radius[b])
     length = sqrt(between.dot(between))
@@ -223,9 +223,11 @@ def _of_balls(x: Any, a: Any, b: Any) -> Any:
 
 
 def _of_segments(x: Any, a: Any, b: Any) -> Any:
-    """The same of balls and capsules: 1, or 0 where their points and segments meet and tell no normal.
+    """The same for balls and capsules: 1, or 0 if their points and segments intersect, so that there is no
+    normal.
 
-    The nearest points are the ends of one segment and the feet on the other, or where both lines are nearest.
+    The nearest points are the ends of one segment and their projections onto the other, or those where both
+    lines are nearest.
     """
 
     def ends(s: Any) -> tuple[Vector3, Vector3]:
@@ -259,7 +261,9 @@ def _of_segments(x: Any, a: Any, b: Any) -> Any:
 
 
 def _of_box(x: Any, box: Any, ball: Any, box_first: Any) -> Any:
-    """The same of a box and a ball: 1. By the nearest point of the box, inside of it by its nearest face."""
+    """The same for a box and a ball: 1. By the nearest point of the box, or inside of it by its
+    nearest face.
+    """
     first, radius = x.shape_corners[box, 0], x.shape_radius[ball]
     R, p = shape_pose(x, box)
     c = place(x, x.shape_body[ball], vector(x.corners, x.shape_corners[ball, 0]))
@@ -287,7 +291,7 @@ def _of_box(x: Any, box: Any, ball: Any, box_first: Any) -> Any:
 
 
 def _over_plane(x: Any, a: Any, b: Any) -> None:
-    """The same of a plane and the lowest point of a shape."""
+    """The same for a plane and the lowest point of a shape."""
     P, origin = shape_pose(x, a)
     n = Vector3(*(P.rows[i][2] for i in range(3)))
     y = _extreme(x, b, -n)
@@ -307,9 +311,9 @@ def _support(x: Any, s: Any, d: Any) -> Any:
 
 
 def _over_field(x: Any, k: Any, far: Any) -> None:
-    """The same of a height field and a convex shape: of its triangles' prisms that which is nearest.
+    """The same for a height field and a convex shape: the nearest of the prisms of its triangles.
 
-    Of an overlap it is the deepest of the contacts that the simulator finds.
+    For an overlap it is the deepest of the contacts that the simulator finds.
     """
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     R, p = shape_pose(x, a)

@@ -1,8 +1,8 @@
-"""Groups: parts of a world that constraints connect in a step, whatever else there is in the world.
+"""Groups: sets of bodies that constraints connect in a step, whatever else there is in the world.
 
-What a step decides by sums or by the largest of many numbers it decides for each group alone: how much of
-restitution makes no energy (bounces.py), which impact is the first (impacts.py), whether a solution is exact
-enough (solver.py). A group has the number of its first part. Numbers of groups are in ``by_group``.
+Decisions of a step that depend on sums or on the largest of many numbers are taken for each group alone: by
+how much restitution is reduced (bounces.py), which impact is the first (impacts.py), whether a solution is
+exact enough (solver.py). A group has the number of its first part. Numbers of groups are in ``by_group``.
 
 Source: sets that are joined by their least members, as in B. Galler, M. Fischer, An improved equivalence
 algorithm, Communications of the ACM 7 (1964).
@@ -42,7 +42,7 @@ first one of this turn arrives [s]."""
 
 
 def connect(x: Any) -> None:
-    """``group`` of each part and ``row_group`` of each row of v, by the constraints of the step."""
+    """Set ``group`` of each part and ``row_group`` of each row of v, from the constraints of the step."""
 
     def first_of(p: Any) -> Any:
         return while_loop(lambda g: x.group[g] < g, lambda g: 1 * x.group[g], p)
@@ -70,7 +70,7 @@ def connect(x: Any) -> None:
 
 
 def group_of_body(x: Any, b: Any) -> Any:
-    """The group of a body; the first one of those that do not move."""
+    """The group of a body; for bodies that do not move, the first group."""
     return x.group[maximum(x.body_part[b], 0)]
 
 
@@ -80,5 +80,5 @@ def add_to(x: Any, group: Any, column: int, amount: Any) -> None:
 
 
 def each_group(x: Any, do: Any, *start: Any) -> Any:
-    """Call do(p, ...) with the number of each group, and with those of parts that are no first ones."""
+    """Call do(p, ...) with the number of each group, and with those of all other parts."""
     return for_range(x.n_parts, do, *start)

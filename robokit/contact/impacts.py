@@ -1,29 +1,30 @@
-"""When contacts bounce; impacts that touching ones pass on: one after another, as if there were tiny gaps.
+"""When contacts bounce, and how an impact is passed on between touching bodies, as if there were tiny gaps.
 
-A step without bounces comes first: how it moves a contact on is how it falls on to the surface, and when it
-arrives (constraints/contacts.py).
+A step without bounces is solved first. It shows how fast a gap closes, and so when the contact arrives at the
+surface (constraints/contacts.py).
 
-What a ball hits may touch a third body. At the velocities before the step their contact does not approach,
-and so does not bounce; a spring would take up the impact over several steps, and not give it back. So a step
-with a bounce first finds which impacts follow from which. In turns, without other forces than those of loops
-and of prescribed motions, and without friction, the contacts that approach bounce by Newton's law of
+A ball that is hit may touch a third body. At the velocities before the step, their contact does not approach
+and so does not bounce; a spring would absorb the impact over several steps. So a step with a bounce first
+finds which impacts follow from which. In turns, the contacts that approach bounce by Newton's law of
 restitution,
 
-    H (y' - y) = J^T g      u' = -e u where g > 0      of contacts with u = J y < 0
+    H (y' - y) = J^T g      u' = -e u where g > 0      for contacts with u = J y < 0
 
-in each group (groups.py) those at once of which none is less than half as fast as another, until none
-approaches. H has besides what dampers and motors oppose a change of speed by (landings.py). At e = 1 energy
-and momentum stay. Of touching balls in a row (Newton's cradle) as many fly off as come, and a box that lands
-on four corners stays upright. Gaps close from turn to turn, and what is hit has its time. No turn makes
-energy: with friction some would (Kane's paradox), and a light link between two heavy ones would be passed
-more of it in each. The contacts that were hit bounce in the step, which is solved as ever, with all forces at
-once: they aim at the velocities that they have after the last turn, and on the way at where these bring them.
+without friction and without other forces than those of loops and prescribed motions. In each group
+(groups.py), all contacts that approach at half of the largest speed or more bounce at once, until none
+approaches. H contains what dampers and motors oppose to a change of speed (landings.py).
+
+With e = 1, energy and momentum are conserved: as many balls of a row that touch (Newton's cradle) fly off as
+arrive, and a box that lands on four corners stays upright. Gaps close from turn to turn, and each contact has
+a time of its own. No turn creates energy; with friction some would (Kane's paradox), and a light link between
+two heavy ones would be given more in each. The step itself is then solved as usual, with all forces: contacts
+that were hit aim at their velocities after the last turn, and at the positions to which these bring them.
 
 Source: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact, ACM
 Transactions on Graphics 31 (2012).
 Differs: the fastest come first; e < 1 as above.
-Cost: a solution where something may bounce; two a turn, of which there is one where impacts make no others.
-The second removes what the compliance of bounces has left of the first: one body may take part in many turns.
+Cost: one solution where something may bounce; two a turn, of which there is one if no impact causes another.
+The second of a turn removes what the compliance of bounces has left: a body may take part in many turns.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ def arrive(
     begun: Callable[[], None] = nothing,
     found: Callable[[Any], None] = lambda _: None,
 ) -> None:
-    """The laws of contacts that bounce: when they arrive is known from a step without bounces.
+    """Set the laws of contacts that bounce, from a step without bounces, which shows when they arrive.
 
-    ``fallen()``: called after that, the others by :func:`pass_on`.
+    ``fallen()``: called after that step; ``begun``, ``found``: of :func:`pass_on`.
     """
 
     def falls(i: Any) -> None:
@@ -118,10 +119,9 @@ def arrive(
 
 
 def pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
-    """Aims of contacts that bounce, those among them that touched and are hit by others' impacts.
+    """Aims of bouncing contacts, including those that touch already and are hit by the impacts of others.
 
-    ``begun()``, ``found(again)``: called where a turn has given contacts their aims, and after each
-    solution.
+    ``begun()``: called when a turn has set its aims; ``found(again)``: called after each solution of a turn.
     """
 
     def keep(i: Any) -> None:
@@ -178,9 +178,9 @@ def pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> 
 
 
 def hold(x: Any) -> None:
-    """In single precision bounces aim beyond by what their compliance leaves more than in double precision.
+    """Raise the aims of bounces in single precision by what their larger compliance would leave.
 
-    That is known from the step's solutions; those that were hit one after another aim beyond by all of it.
+    The amount follows from the step's solutions; contacts that were hit in turns get all of it.
     """
     more = in_precision(0.0, RIGID[1] - RIGID[0])
 
@@ -206,7 +206,7 @@ def _solve(x: Any, how: Callable[[Any], None] = solve) -> None:
 
 
 def _choose(x: Any, k: Any) -> Any:
-    """The contacts that bounce in turn k get their laws; how many there are in all groups."""
+    """Set the laws of the contacts that bounce in turn k; returns their number in all groups."""
 
     def approach(i: Any) -> None:
         g, u = x.c_group[i], speed(x, i)
@@ -244,7 +244,10 @@ def _choose(x: Any, k: Any) -> Any:
 
 
 def speed(x: Any, i: Any) -> Any:
-    """Speed at which a contact comes to bounce in a turn, else 0. Leaves it, its aim and when in c_du."""
+    """Speed at which a contact approaches in a turn [m/s], 0 if it does not bounce.
+
+    Leaves this speed, the contact's aim and its time of arrival in c_du.
+    """
 
     def look() -> tuple[Any, ...]:
         c = x.c_of[i]
@@ -258,12 +261,12 @@ def speed(x: Any, i: Any) -> Any:
 
 
 def hits_now(x: Any, i: Any) -> Any:
-    """Whether a constraint is that of a contact that bounces in a turn."""
+    """Whether a constraint is a contact that bounces in this turn."""
     return x.c_du[i, 0] > x.by_group[x.c_group[i], LEAST]
 
 
 def hit(x: Any, i: Any) -> Any:
-    """1.0 where a constraint is that of a contact that bounces in a turn, whose law it is given; else 0."""
+    """Set the law of a contact that bounces in this turn; returns 1.0, or 0.0 if the constraint is none."""
     one = hits_now(x, i)
     for m in range(2):
         x.c_R[i, m] = where(x.c_kind[i] == LINE, x.c_R[i, m], math.inf)
@@ -280,7 +283,9 @@ def hit(x: Any, i: Any) -> Any:
 
 
 def _goes_on(x: Any, i: Any) -> None:
-    """How far above the surface a contact is that bounces not in this turn, where another one does."""
+    """Update the gap of a contact that does not bounce in this turn, to the time at which
+    another one does.
+    """
 
     def contact() -> None:
         u, gap, since = x.c_u[i, 2], x.c_passed[i, 2], x.c_passed[i, 3]
@@ -294,7 +299,7 @@ def _goes_on(x: Any, i: Any) -> None:
 
 
 def _comes_next(x: Any, i: Any) -> Any:
-    """Whether a constraint is a contact that a bounce drives on, but that does not arrive in this step."""
+    """Whether another bounce makes a contact approach that does not arrive within this step."""
 
     def contact() -> Any:
         c = x.c_of[i]
@@ -304,7 +309,7 @@ def _comes_next(x: Any, i: Any) -> Any:
 
 
 def _aim(x: Any) -> None:
-    """The step as it was, in which contacts that were hit one after another aim at what they have found."""
+    """Restore the laws of the step; contacts that were hit in turns aim at the result of the turns."""
 
     def constraint(i: Any) -> None:
         one, comes = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i), _comes_next(x, i)

@@ -1,14 +1,16 @@
 """Rigid-body dynamics of a robot that is data: loops over the arrays of fields.py.
 
 All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta
-are compared and summed as they are, and what is subtracted does not grow with the distance of the robot from
-the world's origin. H and A of a whole are made of columns about its own first base.
+can be compared and added as they are, and rounding does not grow with the distance of the robot from the
+world's origin. The columns of H and A of a mechanism (a tree, or trees that loop joints connect; ``wholes``
+in the arrays) are about its own first base.
 
     V_i = V_lambda + sum of S_j v_j        H_jk = S_j . I^c_i S_k        C_j = S_j . sum of f_i
 
 Source: RBDA chapters 5 and 6 (recursive Newton-Euler, composite rigid bodies), in one frame for all bodies as
-in section 2.2; seeds 000, 001.  Differs: gain of followers in their columns S, so that G^T H G and G^T C
-(section 3.3) need no matrix G; bases that float keep their linear velocity in axes that do not turn.
+in section 2.2; seeds 000, 001.
+Differs: columns S contain the gains of mimic joints, so that G^T H G and G^T C (section 3.3) need no matrix
+G; floating bases have their linear velocity in axes that do not rotate.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ from robokit.spatial.scalars import Scalar, cos, sin, where
 
 
 def advance(x: Any, q: Any, v: Any, way: Any, h: Scalar) -> None:
-    """Move q along a way for a time h, in place, and turn the linear velocity v of bases that float.
+    """Move q along a velocity for a time h, in place, and rotate the linear velocity v of floating bases.
 
-    That velocity is in axes that do not turn; v has it as seen from the base's new axes.
+    That velocity is in axes that do not rotate during the step; afterwards v has it in the base's new axes.
     """
 
     def body(m: Any) -> None:
@@ -81,14 +83,14 @@ def advance(x: Any, q: Any, v: Any, way: Any, h: Scalar) -> None:
 
 
 def _move(x: Any, kind: str, b: Any, q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
-    """The motion of the joint table."""
+    """Advance the coordinates of a joint, by the joint table."""
     joint = JOINT_TABLE[kind]
     step = [v[row + k] * h for k in range(joint.nv)]
     write(q, at, joint.exp([q[at + k] for k in range(joint.nq)], step, vector(x.joint_axis, b)))
 
 
 def _float(q: Any, at: Any, v: Any, way: Any, row: Any, h: Scalar) -> None:
-    """The motion of a free base: its origin goes straight."""
+    """Advance a floating base; its origin moves in a straight line."""
     now = [q[at + k] for k in range(7)]
     spin, velocity = (Vector3(*(way[row + first + k] for k in range(3))) for first in (0, 3))
     own = Vector3(*(v[row + 3 + k] for k in range(3)))
@@ -99,10 +101,10 @@ def _float(q: Any, at: Any, v: Any, way: Any, row: Any, h: Scalar) -> None:
 
 
 def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:
-    """Origin, poses R and p, columns S with gains and inertias I of a configuration.
+    """Origin, poses R and p, columns S with gains, and inertias I of a configuration.
 
-    ``q``: the configuration; ``apart``: 1 for inertias of each whole that hangs on nothing about its first
-    base: about an origin far from it their differences round as the square of the distance.
+    ``q``: the configuration; ``apart``: 1 for inertias of each floating mechanism about its own first base.
+    About an origin far from it, the rounding of their differences grows with the square of the distance.
     """
     write_row(x.I, 0, [0.0] * 10)
     place_links(x, q)
@@ -122,7 +124,7 @@ def place_links(x: Any, q: Any) -> None:
 
 
 def _coordinate(x: Any, q: Any, k: Any) -> None:
-    """A coordinate of the tree: gain q + offset."""
+    """A coordinate of the tree: gain * q + offset."""
     place = x.coordinate_from[k]
     leader = where(place < 0, 0.0, q[where(place < 0, 0, place)])
     x.coordinate[k] = x.coordinate_gain[k] * leader + x.coordinate_offset[k]
@@ -158,7 +160,7 @@ def _joint_pose(x: Any, b: Any) -> None:
 
 
 def _pose(x: Any, b: Any) -> None:
-    """Pose of a body from its parent's; that of body 1 is the origin."""
+    """Pose of a body from that of its parent; the pose of body 1 defines the origin."""
     parent = x.parent[b]
 
     def begin() -> None:
@@ -172,7 +174,7 @@ def _pose(x: Any, b: Any) -> None:
 
 
 def _column(x: Any, j: Any) -> None:
-    """Column of S: that in body coordinates turned, about the origin."""
+    """Column of S, rotated from body axes to world axes, about the origin."""
     b, gain = x.dof_body[j], x.dof_gain[j]
     R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
@@ -180,12 +182,12 @@ def _column(x: Any, j: Any) -> None:
 
 
 def own_origin(x: Any, b: Any) -> Vector3:
-    """The first base of the whole of a body, which H and A are made about, from the origin."""
+    """The first base of a body's mechanism, about which H and A are formed, relative to the origin."""
     return vector(x.p, x.wholes[x.body_whole[b], 0])
 
 
 def _own_columns(x: Any) -> None:
-    """Columns S about the first base of their whole, and by rows."""
+    """Columns S about the first base of their mechanism, also stored by rows."""
 
     def dof(j: Any) -> None:
         S = motion(x.S, j)
@@ -205,7 +207,7 @@ def _own_columns(x: Any) -> None:
 
 
 def _inertia_here(x: Any, b: Any, apart: Any) -> None:
-    """Inertia of a body turned, about the origin or the base of its whole (RBDA eq. 2.66)."""
+    """Inertia of a body in world axes, about the origin or the base of its mechanism (RBDA eq. 2.66)."""
     R, I = matrix(x.R, b), inertia(x.inertia, b)
     axes = [Vector3(*row) for row in R.rows]
     # Written out, as Symmetric3.rotated looks for coordinate axes in plain numbers, and rounds otherwise.
@@ -221,7 +223,7 @@ def _inertia_here(x: Any, b: Any, apart: Any) -> None:
 
 
 def velocities(x: Any, v: Any, V: Any) -> None:
-    """V: the velocities of all bodies, (n_bodies, 6), at velocities v of the robot."""
+    """V: the velocities of all bodies, (n_bodies, 6), for velocities v of the robot."""
     write_row(V, 0, [0.0] * 6)
 
     def body(m: Any) -> None:
@@ -238,7 +240,7 @@ def velocities(x: Any, v: Any, V: Any) -> None:
 
 
 def known_row(row: Any) -> Any:
-    """The row of a dof; of one that stands still, whose column S is 0, any."""
+    """The row of a dof; for a dof that cannot move, whose column S is 0, any row."""
     return where(row < 0, 0, row)
 
 
@@ -290,7 +292,9 @@ def mass_matrix(x: Any) -> None:
 
 
 def own_inertia(x: Any, row: Any) -> Scalar:
-    """H_jj of a row [kg m^2 | kg]; of links without mass, which only loops move, that of all that moves."""
+    """H_jj of a row [kg m^2 | kg]; for massless links that only loops move, the inertia of everything that
+    moves.
+    """
     if in_lanes(x):
         return x.H[place_in_H(x, row, row)]
 
@@ -314,16 +318,16 @@ def place_in_H(x: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:
 
 
 def of_band(x: Any, r: Any, do: Any) -> None:
-    """Call do(column, e, n) for the blocks of a row of H: entry e of ``blocks``, whose row n it is."""
+    """Call do(column, e, n) for the blocks of a row n of H: entry e of ``blocks``."""
     k = r // BLOCK
     first, n = x.bands[k, 0], r - BLOCK * k
     for_range(x.bands[k, 1], lambda m: do(BLOCK * x.blocks[first + m], first + m, n))
 
 
 def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
-    """Write entries of H or A by fours of a row, where dofs are rows in their order; else one by one.
+    """Write entries of H or A four at a time if dofs are rows in their order, otherwise one by one.
 
-    In lanes vectors are full anyway, and a thread of a card has none. Numbers are the same to the bit.
+    In lanes the vectors are full anyway, and a thread of a GPU has none. The numbers are the same to the bit.
     """
     if in_lanes(x) or hasattr(x, "unrolls"):
         by_entries()
@@ -332,13 +336,13 @@ def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
 
 
 def powers(S: Any, f: Force, column: Any) -> list[Scalar]:
-    """Powers of a force at four columns of S, given by rows, (6, n)."""
+    """Power of a force along each of four columns of S, given by rows, (6, n)."""
     s = [Motion(*(Vector3(*(S[h + i, column + n] for i in range(3))) for h in (0, 3))) for n in range(BLOCK)]
     return [each.dot(f) for each in s]
 
 
 def powers_of_row(x: Any, f: Force, column: Any, e: Any, r: Any) -> list[Scalar]:
-    """The same of a block, 0 where row r of it has no entry (:func:`of_band`)."""
+    """The same for a block; 0 where row r has no entry in it (:func:`of_band`)."""
     return [x.block_mask[e, r, n] * power for n, power in enumerate(powers(x.S_by_row, f, column))]
 
 
@@ -360,7 +364,7 @@ def entries_of_H(x: Any, do: Any) -> None:
 
 
 def composites(x: Any) -> None:
-    """Inertias of bodies with all that they carry; that of the world is the whole robot's."""
+    """Inertias of bodies with everything that they carry; that of the world is the entire robot's."""
     for_range(x.n_bodies, lambda b: write_row(x.composite, b, [x.I[b, k] for k in range(10)]))
 
     def inward(m: Any) -> None:
@@ -372,7 +376,7 @@ def composites(x: Any) -> None:
 
 
 def pad(x: Any, *arrays: Any) -> None:
-    """Write 0 to columns of A that are no rows of v, which fill its last blocks."""
+    """Write 0 to the columns of A that belong to no row of v and fill its last blocks."""
 
     def column(k: Any) -> None:
         for each in arrays:
@@ -382,10 +386,10 @@ def pad(x: Any, *arrays: Any) -> None:
 
 
 def multiply(x: Any, y: Any, out: Any) -> None:
-    """H y.
+    """The product H y.
 
-    Products with a row are summed apart: four numbers of which one was written just before are not read
-    until it is in the cache.
+    Products with a row are summed separately, so that four numbers are not read just after one of them was
+    written, before it has reached the cache.
     """
     given, product = x.multiplied, x.multiples
 
@@ -465,9 +469,9 @@ def is_free_base(x: Any, b: Any) -> Any:
 
 
 def generalized(x: Any, f: Any, out: Any) -> None:
-    """J^T f: forces of joints that do the work of forces f on bodies, (n_bodies, 6), about the origin.
+    """J^T f: joint forces equivalent to the forces f on bodies, (n_bodies, 6), about the origin.
 
-    f is overwritten by sums: of each body, and of all that it carries.
+    f is overwritten by sums: the force on each body and on everything that it carries.
     """
 
     def inward(m: Any) -> None:

@@ -1,17 +1,18 @@
-"""Derivatives of a step in which something lands fast (landings.py): of y1 of the way, and of y2 after it.
+"""Derivatives of a step in which something lands fast (landings.py): of y1, to the next kick, and y2, after
+it.
 
     r(y1) = 0          H (y2 - v) + s(y1) - J^T g(J y2) = 0
 
-r is the residual of a step. s are the forces that an impact does not change, g the impulses of what lands,
-touches or holds; those of dampers depend on both. So with the derivatives of step_derivatives.py, of s at y1
-and of g at y2,
+r is the residual of a step. s are the forces that an impact does not change, g the impulses of contacts that
+land or are closed, and of loops and limits; those of dampers depend on both. So with the derivatives of
+step_derivatives.py, of s at y1 and of g at y2,
 
     dy1 = -r_y^-1 (r_q dq + r_v dv + r_tau dtau)
     dy2 = -(H + J^T G J)^-1 (r'_q dq + r'_v dv + s_y dy1 + r_tau dtau)
 
-r'_q and r'_v are those of one residual at the mean velocity of y1 and the acceleration of y2. What bounces
-has aims that change in both (bounce_derivatives.py): r_q, r_v and r_tau get -J^T G daim. Where energy limits
-it there are two such pairs of solutions (limit_derivatives.py).
+r'_q and r'_v are those of one residual at the mean velocity of y1 and the acceleration of y2. The aims of
+bouncing contacts change in both (bounce_derivatives.py): r_q, r_v and r_tau get -J^T G daim. Where
+restitution is reduced to create no energy, there are two such pairs of solutions (limit_derivatives.py).
 
 Source: implicit function theorem, twice.
 Cost: twice that of step_derivatives.py.
@@ -60,12 +61,14 @@ from robokit.spatial.scalars import maximum, minimum, where
 
 @functools.cache
 def landed_kernel() -> LoopKernel:
-    """The kernel of ``next``, of all robots."""
+    """The kernel of ``next``; it serves all robots."""
     return kernel_of_copies("contact_landed", landed, ARRAYS, (*LANDING_DERIVATIVES, *STEP_PULLBACK), "next")
 
 
 def landed(x: Any) -> None:
-    """``next`` of a step where something lands fast or bounces, and what parameters are worth by of_end."""
+    """``next`` of a step with a fast landing or a bounce, and the gradients with respect to parameters from
+    of_end.
+    """
     once(x, drift_tangents, 0, x.v_before, x.v_before)
     cond(x.n_loops > 0, lambda: _bend(x), nothing)
     for_range(x.n_of[0], lambda c: write_row(x.c_R_first, c, [x.c_R[c, k] for k in range(2)]))
@@ -86,7 +89,7 @@ def landed(x: Any) -> None:
 
 
 def _pair(x: Any, k: Any) -> None:
-    """Changes of y and ``ahead`` by a pair of solutions, with their share in the step."""
+    """Changes of y and ``ahead`` by a pair of solutions, weighted by their share in the step."""
     once(x, _first, k)
     once(x, _second, k)
     cond(x.limited[0] > 0, lambda: limits.enter(x, x.W_after, x.W_way, x.dy, x.dy_way), nothing)
@@ -132,7 +135,7 @@ def _of_bent(x: Any) -> None:
 
 
 def _go_to_first(x: Any, k: Any) -> None:
-    """To the first solution of pair k and its laws; the second one is kept."""
+    """Restore the first solution of pair k and its laws; the second one is stored."""
 
     def constraint(c: Any) -> None:
         more = [limits.beyond(x, k, x.c_group[c], x.c_bounced[c, n]) for n in range(6)]
@@ -178,7 +181,9 @@ def _kick(x: Any, k: Any) -> None:
 
 
 def _follow(x: Any, k: Any, after: Any) -> None:
-    """What bounces aim at changes, on the way or after it: to r_q, r_v and r_tau."""
+    """Changes of the aims of bouncing contacts, in the first or the second solution: to r_q, r_v
+    and r_tau.
+    """
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.r_tau, (r, c), 0.0)))
 
     def less(row: Any, m: int, c: Any, change: Any) -> None:
@@ -194,12 +199,12 @@ def _follow(x: Any, k: Any, after: Any) -> None:
 
 
 def _add_tau(x: Any) -> None:
-    """What forces of joints change through aims, to ``dy``."""
+    """Changes by joint forces through the aims, to ``dy``."""
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: add(x.dy, (r, 2, c), -x.r_tau[r, c])))
 
 
 def _first(x: Any, k: Any) -> None:
-    """dy of the first solution, to ``dy_way``; what is felt of joint forces, to ``felt``."""
+    """dy of the first solution, to ``dy_way``; the share of joint forces that acts, to ``felt``."""
     once(x, _kick, k)
     once(x, right_sides)
     cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: by_motor(x, i)), nothing)
@@ -266,7 +271,7 @@ def _oppose(x: Any, i: Any) -> None:
 
 
 def _leave_smooth(x: Any) -> None:
-    """Of all forces of the first solution only those that an impact does not change."""
+    """Keep only those forces of the first solution that an impact does not change."""
 
     def constraint(c: Any) -> None:
         stays = smooth(x, c)
@@ -282,7 +287,7 @@ def _leave_smooth(x: Any) -> None:
 
 
 def _go_to_second(x: Any, k: Any) -> None:
-    """To the second solution and its laws."""
+    """Restore the second solution and its laws."""
     soft = x.landed[1] > 0
 
     def compliance(now: Any, first: Any, gives: Any = True) -> Any:
@@ -312,7 +317,7 @@ def _go_to_second(x: Any, k: Any) -> None:
 
 
 def _of_parameters(x: Any) -> None:
-    """What parameters are worth, from ``of_end``; and what the aims of bounces are."""
+    """Gradients with respect to parameters, from ``of_end``, and with respect to the aims of bounces."""
     for_range(x.nv, lambda j: put(x.of_q, j, x.of_end[0, j]))
     for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
     cond(x.n_loops > 0, lambda: pull(x), nothing)
@@ -324,7 +329,7 @@ def _of_parameters(x: Any) -> None:
 
 
 def _worth_of_pair(x: Any, k: Any) -> None:
-    """Add what parameters are worth by a pair of solutions."""
+    """Add the gradients with respect to parameters from a pair of solutions."""
     once(x, _kick, k)
     once(x, _linearize, k)
 
@@ -374,7 +379,9 @@ def _worth_of_pair(x: Any, k: Any) -> None:
 
 
 def _of_force(x: Any, k: Any, after: int, i: Any, more: Vector3) -> None:
-    """Add what friction of a constraint is worth, and the aims of bounces with full restitution (k = 1)."""
+    """Add the gradients with respect to a constraint's friction and, with full restitution (k = 1), to the
+    aims of bounces.
+    """
 
     def of_aim(c: Any, worth: Any) -> None:
         counts = bounces(x, c) & ((k > 0) | ~limits.is_limited(x, c))

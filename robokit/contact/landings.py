@@ -1,33 +1,34 @@
-"""Landings and bounces: the whole impact in the velocity, and in the way what is left after it.
+"""Landings and bounces: one solution for the motion to the next kick, one for the velocity after the impact.
 
-What lands within a step is aimed at -phi/dt by the step's first solution, which gives the velocity of the way
-from this kick to the next: there it is on the surface. The impulse of that solution is only a part of the
-impact. If the rest followed in the next step, friction would be opposed to the slip at the end of each part,
-and what both are worth would depend on when in the step it lands. So a second solution, begun at the first,
-has the aim 0 for what lands. It gives the velocity after the step, and all impulses.
+In a step's first solution, a contact that lands aims at -phi/dt. This gives the velocity y1 with which the
+robot moves from this kick to the next, when the contact is on the surface. The impulse of that solution is
+only a part of the impact. If the rest followed in the next step, friction would oppose the slip at the end of
+each part, and the result would depend on when in the step the contact lands. So a second solution, which
+starts from the first, aims at 0 for contacts that land. It gives the velocity y2 after the step, and all
+impulses.
 
     y1: aim -phi/dt          y2: aim 0          q' = q + dt/2 (2 y1 - y2)
 
-What bounces aims at where it has risen to at the end of the step, and at its velocity there
+A bouncing contact aims at the height that it reaches by the end of the step, and at its velocity there
 (constraints/contacts.py).
 
-It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
-Dampers and motors of joints oppose what the impact changes of their speed u, as far as they take it within
-the step,
+The second solution contains impulses only: forces that an impact does not change, and velocity products, are
+those of the first. Dampers and motors oppose the change of joint speed u in the impact, as far as they would
+remove it within the step,
 
     g(y2) = g(y1) - (u2 - u1) / (R (1 + R/w)),   R = 1/(dt b)
 
-of a dof of mobility w, with all else free. That is of second order in dt, and all of b where a joint stops
-within a step: its dampers alone hold what hardly has an inertia, as a head that is a point on three axes. Of
-what has none in the neutral pose w is infinite.
+for a dof of mobility w with everything else free. This is accurate to second order in dt, and uses all of b
+for a joint that stops within a step: a link with hardly any inertia, such as a head that is a point mass on
+three axes, is held by its dampers alone. If it has no inertia in the neutral pose, w is infinite.
 
-What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
-one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
-exceeds that damper, has one solution. So have groups (groups.py) in which nothing lands.
+Closed contacts are rigid in the second solution. The compliance of a resting contact is that of a damper,
+which would yield more to an impact the shorter the step is. A contact that lands slowly, below the speed at
+which the impact term of its law exceeds that damper, has one solution only, and so have groups (groups.py) in
+which nothing lands.
 
-Source: README.md here. The way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau
-(1988).
-Cost: a solution, in steps in which something lands.
+Source: README.md here. y1 as in D. Stewart and J. Trinkle (1996), y2 as in J. J. Moreau (1988).
+Cost: one more solution, in steps in which something lands.
 """
 
 from __future__ import annotations
@@ -46,18 +47,18 @@ from robokit.spatial.scalars import maximum, where
 
 
 def solve_landings(x: Any) -> None:
-    """Both solutions: y, impulses and ``ahead``, the velocity of the way to the end of the step."""
+    """Both solutions: y, the impulses, and ``ahead``, the velocity of the motion to the end of the step."""
     once(x, solve)
     land(x)
 
 
 def land(x: Any) -> None:
-    """The second solution, where the first one that there is lets something land."""
+    """Compute the second solution if a contact lands in the first one."""
     cond(once(x, let_land) > 0, lambda: once(x, _impact), nothing)
 
 
 def let_land(x: Any) -> Any:
-    """How many contacts the first solution lets land; the way is its own until there is a second one."""
+    """Count the contacts that land in the first solution; ``ahead`` is y until there is a second solution."""
     count = note_landings(x)
     x.landed[0], x.landed[1] = count, 0
     for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
@@ -66,7 +67,9 @@ def let_land(x: Any) -> Any:
 
 
 def note_landings(x: Any) -> Any:
-    """Note the groups in which the first solution lets something land; how many contacts do."""
+    """Mark the groups with a contact that lands in the first solution; returns the number of
+    such contacts.
+    """
 
     def note(c: Any, count: Any) -> Any:
         one = lands(x, c)
@@ -78,7 +81,9 @@ def note_landings(x: Any) -> Any:
 
 
 def lands(x: Any, c: Any) -> Any:
-    """Whether a constraint is a contact that arrives at the surface, from a fall, and stops or bounces."""
+    """Whether a constraint is a contact that reaches the surface in this step from a fall, stops
+    or bounces.
+    """
 
     def contact() -> Any:
         k = x.c_of[c]
@@ -95,7 +100,7 @@ def _impact(x: Any) -> None:
 
 
 def begin_impact(x: Any) -> None:
-    """What comes before the first iteration of the second solution."""
+    """Prepare the second solution, up to its first iteration."""
     write(x.first, 0, [*(x.solved[k] for k in range(3)), x.held[0]])
     for_range(x.n_of[0], lambda c: _keep(x, c))
     for_range(x.n_of[1], lambda i: _keep_row(x, i))
@@ -107,7 +112,9 @@ def begin_impact(x: Any) -> None:
 
 
 def end_impact(x: Any, it: Any, e: Any, settled: Any) -> None:
-    """What comes after its first attempt, which found this: where it does not settle, another, not rigid."""
+    """Finish the second solution with the result of its first attempt; if that failed, try with
+    compliance.
+    """
     found = cond(settled > 0, lambda: (it, e, settled), lambda: _soften(x, it))
     once(x, end_solution, *found)
     x.span[0] = x.dt[0]
@@ -121,7 +128,7 @@ def end_impact(x: Any, it: Any, e: Any, settled: Any) -> None:
 
 
 def _keep(x: Any, c: Any) -> None:
-    """Keep a constraint of the first solution, and make it one of the second."""
+    """Store a constraint of the first solution, and change it for the second one."""
     g = [x.c_g[c, k] for k in range(3)]
     write_row(x.c_ahead, c, [*g, *(x.c_u[c, k] for k in range(2))])
     law = [*(x.c_R[c, k] for k in range(2)), *(x.c_aim[c, k] for k in range(3))]
@@ -136,7 +143,7 @@ def _keep_row(x: Any, i: Any) -> None:
 
 
 def strike(x: Any, c: Any) -> None:
-    """A constraint becomes one of impulses alone: what touches is rigid, and springs have no part."""
+    """Change a constraint for the impact: closed contacts become rigid, and springs have no part."""
     kept, friction = smooth(x, c), x.c_kind[c] == FRICTION
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
@@ -150,14 +157,15 @@ def strike(x: Any, c: Any) -> None:
 
 
 def smooth(x: Any, c: Any) -> Any:
-    """Whether the impact leaves the force of a constraint as it is: springs, and all where nothing lands."""
+    """Whether the impact leaves the force of a constraint unchanged: springs, and all where nothing lands."""
     return (x.c_kind[c] == SPRING) | (x.by_group[x.c_group[c], LANDS] == 0.0)
 
 
 def touches_now(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that takes part in impacts.
 
-    It presses, its gap is closed, or it is hit by what others pass on; not if it bounces in the next step.
+    It does if it presses, if its gap is closed, or if another impact reaches it; but not if it bounces in the
+    next step.
     """
 
     def contact() -> Any:
@@ -169,7 +177,9 @@ def touches_now(x: Any, c: Any) -> Any:
 
 
 def strike_row(x: Any, i: Any) -> None:
-    """The same of a row: limits and prescribed motions have impulses, dry friction stays as it is."""
+    """Change a row for the impact: limits and prescribed motions have impulses, dry friction
+    stays as it is.
+    """
     stop, kept = x.r_kind[i] == STOP, smooth_row(x, i)
     touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
     u, softer = x.r_gain[i] * x.y[x.r_row[i]], where(damps(x, i), softness(x, i), 1.0)
@@ -185,7 +195,7 @@ def damps(x: Any, i: Any) -> Any:
 
 
 def softness(x: Any, i: Any) -> Any:
-    """Compliance of such a row in an impact, over that of a step."""
+    """Compliance of a damper or motor in an impact, relative to that in a step."""
     return 1.0 + x.r_R[i] / maximum(x.r_w[i], x.r_loose[i])
 
 
@@ -193,7 +203,7 @@ SLIGHT = 1e-3  # a motor that gives less than it wants by a larger share is at a
 
 
 def limited(x: Any, i: Any) -> Any:
-    """1.0 where the motor of a row is at a limit, else 0.0; after both solutions."""
+    """1.0 if the motor of a row is at a limit, otherwise 0.0; valid after both solutions."""
     y, ahead = x.y[x.r_row[i]], x.ahead[x.r_row[i]]
     first, change = 0.5 * x.r_gain[i] * (y + ahead), 0.5 * x.r_gain[i] * (y - ahead)
     wanted = (x.r_aim[i] - first - change / softness(x, i)) / x.r_R[i]
@@ -201,12 +211,12 @@ def limited(x: Any, i: Any) -> Any:
 
 
 def smooth_row(x: Any, i: Any) -> Any:
-    """The same of a row: where nothing lands."""
+    """Whether the impact leaves the force of a row unchanged, because nothing lands in its group."""
     return x.by_group[x.row_group[x.r_row[i]], LANDS] == 0.0
 
 
 def _soften(x: Any, it: Any) -> Any:
-    """Another attempt, with the compliance of the first solution; what it found."""
+    """Attempt the second solution again, with the compliance of the first one; returns its result."""
 
     def constraint(c: Any) -> None:
         for k in range(2):
@@ -228,9 +238,9 @@ def touched(x: Any, c: Any) -> Any:
 
 
 def _go_on(x: Any, c: Any, harder: Any) -> None:
-    """The law of the first solution again; ``c_ahead``: how its impulse and slip differ from the second's.
+    """Restore the law of the first solution. ``c_ahead``: its impulse and slip minus those of the second.
 
-    ``harder``: compliance of loops now over that of the first solution.
+    ``harder``: compliance of loops now, relative to that of the first solution.
     """
     kept, of_way = smooth(x, c), [x.c_ahead[c, k] for k in range(5)]
     share = where(x.c_kind[c] == LINE, harder, 1.0)

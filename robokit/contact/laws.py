@@ -1,13 +1,14 @@
-"""Laws of forces that act at velocity level: each is (J, R, aim, set), an impulse g of the velocity u = J y.
+"""Laws of forces that act at velocity level: each is (J, R, aim, set), an impulse g as a function of u = J y.
 
     g = P(p),    p = (w g + aim - u) / (w + R)
 
-P(p) is the admissible impulse next to p: what does not press becomes 0, a tangential impulse is shortened to
-mu N, what is held between bounds goes to the nearer one. Where this holds, g = (aim - u) / R as far as it is
-admissible, whatever w > 0 is: w only says which of two states a force is nearer to while this does not hold
-yet, and has the size of its mobility. That is Coulomb's law: P of a contact shortens by its own N.
+P(p) is the admissible impulse nearest to p: for an open contact it is 0, a tangential impulse is shortened to
+mu N, and a bounded impulse is cut to its bounds. Where g = P(p) holds, g = (aim - u) / R as far as that is
+admissible, whatever w > 0 is. w only decides which of two states a force is nearer to before this holds, and
+has the size of its mobility. This is Coulomb's law: P of a contact shortens by the normal impulse N of the
+same contact.
 
-In each state the law is linear but for the turning of a direction. Its tangent at p, with x = aim - u':
+In each state the law is linear except for the rotation of a direction. Its tangent at p, with x = aim - u':
 
     g' = G x + const         open: 0         held: x / R         bound: const
     slides along t = p_t / |p_t|, with s across it:
@@ -30,21 +31,21 @@ from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 
 def tried(g: Any, u: Any, aim: Any, w: Any, R: Any) -> Any:
-    """p of one component; g the impulse, u the velocity."""
+    """The trial impulse p of one component; g: the impulse, u: the velocity."""
     return (w * g + aim - u) / (w + R)
 
 
 def rubs(p: Any, mu: Any) -> tuple[Any, Any, Any]:
-    """P of a contact with friction: its normal impulse N, the share of p_t that it keeps, and |p_t|."""
+    """P of a contact with friction: its normal impulse N, the fraction of p_t that it keeps, and |p_t|."""
     size, N = sqrt(p[0] * p[0] + p[1] * p[1]), maximum(0.0, p[2])
     return N, minimum(1.0, mu * N / (size + smallest())), size
 
 
 def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
-    """P of a patch that turns: the impulse about n, the share of p_t that it keeps, and |p_t|.
+    """P of torsional and rolling friction: the impulse about n, the fraction of p_t that it keeps, and |p_t|.
 
-    ``p``: about t1, t2, n [N m s]; ``rolling``, ``torsion``: arms [m]; ``N``: normal impulse of its contact
-    [N s].
+    ``p``: about t1, t2, n [N m s]; ``rolling``, ``torsion``: lever arms [m]; ``N``: normal impulse of its
+    contact [N s].
     """
     size = sqrt(p[0] * p[0] + p[1] * p[1])
     most, bound = maximum(0.0, rolling * N), maximum(0.0, torsion * N)
@@ -52,11 +53,11 @@ def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
 
 
 def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any]:
-    """P(p) of a constraint.
+    """P(p) of a constraint: the admissible impulse nearest to p.
 
-    ``kind``: FRICTION, LINE, SPIN or SPRING; ``p``: an impulse (3); ``mu``, ``arm``, ``N``: coefficient of
-    friction; of SPIN arms of rolling and torsion, and N of its contact; of SPRING the bounds of its third
-    row, the only one.
+    ``kind``: FRICTION, LINE, SPIN or SPRING; ``p``: an impulse (3); ``mu``, ``arm``, ``N``: the coefficient
+    of friction; for SPIN the lever arms of rolling and torsion, and N of its contact; for SPRING the bounds
+    of its third row, the only one.
     """
     normal, share = cond(
         kind == FRICTION,
@@ -137,10 +138,10 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any) -> Tan
 
 
 def growth(kind: Any, p: Any, acts: Any, rates: Any, N: Any) -> tuple[Any, Any, Any]:
-    """How P(p) changes as mu and arm do: what slides or turns has what it may have.
+    """Change of P(p) as mu and arm change, for contacts that slide or turn at the bound of their friction.
 
     ``kind``: FRICTION, LINE, SPIN or SPRING; ``p``, ``N``: as in :func:`nearest`; ``acts``: mu and arm;
-    ``rates``: how they change.
+    ``rates``: their changes.
     """
     spins = kind == SPIN
     size, load = sqrt(p[0] * p[0] + p[1] * p[1]), maximum(0.0, where(spins, N, p[2]))
@@ -151,7 +152,7 @@ def growth(kind: Any, p: Any, acts: Any, rates: Any, N: Any) -> tuple[Any, Any, 
 
 
 def _direction(p: Any, share: Any, size: Any, R_t: Any, w: Any) -> tuple[Any, Any, Any]:
-    """Direction of p_t, and k: how an impulse that keeps its size turns with it."""
+    """Direction of p_t, and k: how an impulse of constant size rotates with it."""
     along = 1.0 / (size + smallest())
     return p[0] * along, p[1] * along, share / (R_t + (1.0 - share) * w)
 
@@ -193,6 +194,6 @@ def row_tangent(
 
 
 def slip(u: Any, aim: Any) -> tuple[Any, Any, Any]:
-    """Velocity against the tangents' aim, and its size."""
+    """Velocity of slip relative to the aim of the tangents, and its size."""
     x, y = u[0] - aim[0], u[1] - aim[1]
     return x, y, sqrt(x * x + y * y)

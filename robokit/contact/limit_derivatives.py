@@ -1,19 +1,19 @@
-"""Derivatives of a step in which bounces give back less than all of restitution (bounces.py).
+"""Derivatives of a step whose restitution is reduced so that bounces create no energy (bounces.py).
 
-Its end is on the way between two pairs of solutions (landings.py), one with aims of 0 and one with all of
-restitution, at the share s at which what bounces make, W, is 0. With the derivatives of each solution
-(landing_derivatives.py), of y and in the same way of ``ahead``,
+The end of such a step is interpolated between two pairs of solutions (landings.py), one with aims of 0 and
+one with full restitution, at the share s at which the energy W that bounces create is 0. With the derivatives
+of each solution (landing_derivatives.py), for y and in the same way for ``ahead``,
 
     dy = (1 - s) dy_0 + s dy_1 + (y_1 - y_0) ds        W_s ds = -(change of W at this share)
 
-s and W are those of each group of bodies that constraints connect (groups.py); one that is not limited has
-s = 1.
+s and W are those of each group of bodies that constraints connect (groups.py); in a group that is not
+limited, s = 1.
 
     W = sum over bouncing contacts of g . u, less (y - v) . J^T g / 2, and dt/2 G . (ahead - y)
 
-J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du), and G of gravity as
-inverse dynamics at rest. In reverse mode, for what parameters are worth, W has the weight
--(y_1 - y_0) . (what y is worth) / W_s.
+J^T g changes as the momentum does, g of a contact by its law, dg = G (daim - du), and the gravity forces G by
+inverse dynamics at rest. In reverse mode, for gradients with respect to parameters, W has the weight -(y_1 -
+y_0) . (gradient with respect to y) / W_s.
 
 Source: implicit function theorem, twice.
 Cost: twice that of landing_derivatives.py, and O(nv n) of bodies and contacts.
@@ -46,35 +46,39 @@ def own(x: Any, k: Any, group: Any) -> Any:
 
 
 def beyond(x: Any, k: Any, group: Any, change: Any) -> Any:
-    """What these solutions have beyond their share, of a ``change`` from aims of 0 to full restitution."""
+    """Part of a ``change`` from aims of 0 to full restitution that a pair of solutions has
+    beyond its share.
+    """
     away = own(x, 1 - k, group) * where(k > 0, 1.0, -1.0)
     return where(x.limited[0] > 0, away * change, 0.0)
 
 
 def is_limited(x: Any, i: Any) -> Any:
-    """Whether a constraint is a contact whose bounce energy limits."""
+    """Whether a constraint is a bouncing contact whose restitution is reduced."""
     return bounces(x, i) & (own(x, 1, x.c_group[i]) < 1.0)
 
 
 def worth(x: Any, i: Any) -> Vector3:
-    """What the impulse of a contact is worth in W: its velocity from the surface, of what bounces."""
+    """Derivative of W by the impulse of a contact: its velocity relative to the surface, if it bounces."""
     counts = bounces(x, i) & (x.limited[0] > 0)
     return Vector3(*(where(counts, u, 0.0) for u in from_surface(x, i, vector(x.c_u_now, i))))
 
 
 def momentum_worth(x: Any, k: Any, j: Any) -> Any:
-    """What J^T g of a row is worth in -W, by its share of a pair of solutions."""
+    """Derivative of -W by J^T g of a row, by its share of a pair of solutions."""
     return own(x, k, x.row_group[j]) * _half_work(x, j) * (x.y_now[j] - x.v0[j])
 
 
 def _half_work(x: Any, j: Any) -> Any:
-    """1/2 of a row that takes part in a bounce, else 0."""
+    """1/2 for a row that takes part in a bounce, else 0."""
     return where(x.account[x.row_whole[j], TOUCHED] > 0.0, 0.5, 0.0)
 
 
 def begin(x: Any) -> None:
-    """Of the step as it was left: itself; 1 / W_s of the group of each row, 0 where energy does not limit it;
-    what W changes by with the velocities at the share, and as bodies move there.
+    """Prepare the derivatives: the step as it was left, and 1 / W_s of the group of each row, 0 where
+    restitution is not reduced.
+
+    Also the derivatives of W by the velocities at the share, and by the motion of bodies there.
     """
 
     def constraint(i: Any) -> None:
@@ -116,7 +120,7 @@ def _begin(x: Any) -> None:
 
 
 def _gravity(x: Any) -> None:
-    """G, and what W changes by as bodies move that the way lifts."""
+    """The gravity forces G, and the change of W as bodies move that y1 lifts."""
 
     def at_rest(j: Any) -> None:
         x.mean[j], x.acceleration[j], x.weight[j] = 0.0, 0.0, 0.0
@@ -138,7 +142,7 @@ def _gravity(x: Any) -> None:
 
 
 def _by_share(x: Any) -> None:
-    """1 / W_s of the group of each row that energy limits."""
+    """1 / W_s of the group of each row whose restitution is reduced."""
 
     def of_contact(i: Any) -> None:
         more, speed = Vector3(*(x.c_bounced[i, k] for k in range(3))), vector(x.c_u_bounced, i)
@@ -165,8 +169,9 @@ def _by_share(x: Any) -> None:
 
 
 def see_momentum(x: Any, k: Any) -> None:
-    """What W changes by with the momentum of a second solution, by r_q, r_v and r_y of what moves without
-    constraints: to W_of, W_after and W_way.
+    """Derivatives of W by the momentum of a second solution, from r_q, r_v and r_y without constraints.
+
+    They go to W_of, W_after and W_way.
     """
 
     def column(c: Any) -> None:
@@ -197,7 +202,7 @@ def see_momentum(x: Any, k: Any) -> None:
 
 
 def see_contacts(x: Any, k: Any) -> None:
-    """What W changes by with the impulses of what bounces, by the slopes of a second solution."""
+    """Derivatives of W by the impulses of bouncing contacts, from the slopes of a second solution."""
 
     def weigh(i: Any) -> None:
         w, G = worth(x, i), [x.c_slopes[i, n] for n in range(9)]
@@ -217,7 +222,9 @@ def see_contacts(x: Any, k: Any) -> None:
 
 
 def _see(x: Any) -> None:
-    """Add what velocities of bouncing contacts are worth by ``c_weight``: to W_of, and to W_after by y."""
+    """Add the derivatives by velocities of bouncing contacts, weighted by ``c_weight``: to W_of, and by y to
+    W_after.
+    """
     once(x, velocities, x.v0, x.V_before)
     count = loaded(x)
 
@@ -238,7 +245,7 @@ def _see(x: Any) -> None:
 
 
 def enter(x: Any, by_y: Any, by_way: Any, dy: Any, dy_way: Any) -> None:
-    """Add what W changes by with two velocities to W_by_start, by their changes, (nv, 3, nv)."""
+    """Add the change of W with two velocities to W_by_start, from their changes, (nv, 3, nv)."""
 
     def column(c: Any) -> None:
         def more(j: Any, *sums: Any) -> Any:
@@ -251,7 +258,7 @@ def enter(x: Any, by_y: Any, by_way: Any, dy: Any, dy_way: Any) -> None:
 
 
 def end(x: Any) -> None:
-    """Changes of y and of the way, to ``dy`` and ``dy_way``, from those at a share that is held."""
+    """Changes of y and of y1, to ``dy`` and ``dy_way``, from those at a constant share."""
     enter(x, x.W_y, x.W_ahead, x.dy_now, x.dy_ahead)
     once(x, pulled, 0, x.W_of[0], x.W_of[1], x.W_q, x.W_v)
 
@@ -274,9 +281,10 @@ def end(x: Any) -> None:
 
 
 def weigh_share(x: Any) -> None:
-    """What W is worth, to RATE of each group; with it, what y and the way are worth at a share that is held.
+    """Gradient with respect to W, to RATE of each group; and those with respect to y and y1 at a constant
+    share.
 
-    And what inertias and gravity are worth by what the way lifts.
+    Also the gradients with respect to inertias and gravity through the height to which y1 lifts bodies.
     """
     each_group(x, lambda p: put(x.by_group, (p, RATE), 0.0))
 
@@ -298,5 +306,5 @@ def weigh_share(x: Any) -> None:
 
 
 def of_rate(x: Any, group: Any, number: Any) -> Any:
-    """A number times what W of a group is worth; 0 where energy limits none."""
+    """A number times the gradient with respect to W of a group; 0 where restitution is not reduced."""
     return where(x.limited[0] > 0, x.by_group[group, RATE] * number, 0.0)

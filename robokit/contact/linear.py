@@ -2,12 +2,12 @@
 
 J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
-inertias are. All columns are in world axes; those of a whole, trees that loops tie to each other, are about
-its first base, and K is about that, or about the lighter of two bodies of different wholes. About one origin
-for all, the rounding of what is far from it would be G d^2, with its distance d.
+inertias are. All columns are in world axes. Those of a mechanism, a tree or trees that loops connect, are
+about its first base, and K is about that, or about the lighter of two bodies of different mechanisms. About
+one origin for all, a body at the distance d from it would have rounding of G d^2.
 
 With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
-rows of L take from each other by the entries of U^T, and those of U^T by the entries of L. Where both are the
+rows of L are eliminated with the entries of U^T, and those of U^T with the entries of L. Where both are the
 same, A = L^T D L has the same bits.
 
 Source: RBDA sections 6.2 (composites), 6.5 (LTDL), in blocks of four.
@@ -42,10 +42,11 @@ from robokit.spatial.vectors import ArticulatedInertia
 
 
 def place_of_K(x: Any, c: Any) -> Vector3:
-    """What K of a constraint is about, from the step's origin: the first base of the whole that it acts on.
+    """The point about which K of a constraint is formed, from the step's origin: the first base of its
+    mechanism.
 
-    Between two wholes: the body that gives way more. Its inertia is small, and K of long arms would have
-    more rounding than that.
+    Between two mechanisms it is the origin of the body with the larger mobility: its inertia is small, and K
+    with long arms would have more rounding than that.
     """
     a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
     body = where(x.body_tip[a] < 0, b, a)
@@ -57,7 +58,7 @@ def place_of_K(x: Any, c: Any) -> Vector3:
 def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
     """The rows of a constraint, about the place of K of another one of the same bodies, or of its own.
 
-    Where the last first base is body 1, that is the place of all, and the step's origin.
+    If the last first base is body 1, there is only one such place, the step's origin.
     """
     E = [motion(x.c_E, of, 6 * k) for k in range(3)]
 
@@ -70,7 +71,7 @@ def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
 
 
 def stiffness(x: Any, c: Any, E: list[Motion]) -> ArticulatedInertia:
-    """The symmetric part of K, the force that the velocities of a constraint's bodies make; E: its rows."""
+    """The symmetric part of K, the derivative of the force by the velocities of the bodies; E: its rows."""
     a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
     GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in ((a, b, e), (b, d, f), (e, f, g))]
     K = [*_products(E, GE)]
@@ -83,7 +84,7 @@ def stiffness(x: Any, c: Any, E: list[Motion]) -> ArticulatedInertia:
 
 
 def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
-    """The sum of products of columns and rows, which is symmetric."""
+    """The sum of products of columns and rows, a symmetric matrix."""
 
     def outer(left: list[Vector3], right: list[Vector3]) -> Matrix3:
         rows = [[*v] for v in left], [[*v] for v in right]
@@ -101,7 +102,9 @@ def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
 
 
 def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
-    """A patch that turns takes as its contact presses: K = m n^T of these two, beside E^T G E."""
+    """Torsional friction depends on the normal impulse of its contact: K = m n^T of these two, in addition to
+    E^T G E.
+    """
     of = x.c_of[c]
     normal = x.c_G[of, 3] - x.c_G[of, 7], x.c_G[of, 4] + x.c_G[of, 6], x.c_G[of, 5]
     alone = in_lanes(x) or hasattr(x, "unrolls")
@@ -114,7 +117,7 @@ def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
 
 
 def _sum_of_rows(x: Any, of: Any, c: Any, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
-    """What the rows of a constraint add up to with these weights, about the place of another one."""
+    """The sum of the rows of a constraint with these weights, about the place of another one."""
     E = _rows_of_E(x, of, c)
     return tuple(E[0] * a + E[1] * b + E[2] * d)
 
@@ -131,7 +134,7 @@ class Skew(NamedTuple):
 
     @classmethod
     def of_row(cls, K: Any, body: Any) -> Skew:
-        """That of a body."""
+        """The skew matrix of a body, from a row."""
         M = Matrix3([[K[body, SYMMETRIC + 3 + 3 * r + c] for c in range(3)] for r in range(3)])
         return cls(vector(K, body, SYMMETRIC), M, vector(K, body, SYMMETRIC + 12))
 
@@ -211,9 +214,10 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
 
 def _empty(x: Any, A: Any, k: Any, z: Any, on_diagonal: float = 0.0) -> None:
-    """Write 0 to block z of a row of blocks, or, at -1, to that on the diagonal, and a number in its middle.
+    """Write 0 to block z of a row of blocks or, for -1, to that on the diagonal, and a number to its
+    diagonal.
 
-    Rows that belong to no coordinate stay those of ones.
+    Rows that belong to no coordinate stay rows of the identity.
     """
     middle = where(z < 0, on_diagonal, 0.0)
     c = cond(z < 0, lambda: 1 * k, lambda: 1 * x.pattern[x.pattern_first[k] + z])
@@ -244,10 +248,10 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
 
 
 def next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, Any]:
-    """Sum K of constraints from c on: by the body that moves, of a pair of them in that of the world.
+    """Sum K of constraints from c on, for one pair of bodies; with the world, to the moving body.
 
-    Returns the constraint after those of the first pair, or how many there are, and whether there is a pair.
-    ``made``: the symmetric parts of all constraints, where they are made before.
+    Returns the constraint after those of the pair, or their number, and whether there is a pair. ``made``:
+    the symmetric parts of all constraints, if they have been computed before.
     """
 
     def add_own(c: Any, body: Any) -> None:
@@ -273,7 +277,7 @@ def next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, 
 
 
 def _of_bodies(x: Any, constraints: Any) -> None:
-    """Add what constraints of bodies make."""
+    """Add K of the constraints of bodies."""
     made = zeros(constraints, SYMMETRIC) if in_lanes(x) else None  # of all states side by side
 
     def to_next_pair(c: Any) -> Any:
@@ -312,12 +316,12 @@ def _symmetric(x: Any, b: Any) -> list[Any]:
 
 
 def _skew(x: Any, b: Any) -> list[Any]:
-    """And of the skew one."""
+    """The numbers of the skew part."""
     return [x.K[b, SYMMETRIC + e] for e in range(15)]
 
 
 def whole_stiffness(x: Any, b: Any) -> list[list[Any]]:
-    """K of a body by rows; both of its parts are there."""
+    """K of a body by rows, with both of its parts."""
     even, odd = ArticulatedInertia.of(_symmetric(x, b)), Skew.of_row(x.K, b)
     A, B, M = even.A.full(), even.B, even.M.full()
     a, N, b_x = Matrix3.skew(odd.a), odd.M, Matrix3.skew(odd.b)
@@ -384,9 +388,9 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, place: Vector3) -> None:
-    """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it.
+    """Add S^T K S of two paths that end with these dofs; dofs that carry both bodies do not contribute.
 
-    ``place``: what K is about.
+    ``place``: the point that K is about.
     """
     count = apart(x, one, other)
 
@@ -446,7 +450,7 @@ def _pair_column(x: Any, m: Any, place: Vector3) -> None:
 
 
 def _pair_by_row(x: Any, count: Any, blocks: Any) -> None:
-    """So many of these by rows, in as many blocks; 0 in the other columns of the blocks."""
+    """Several of these by rows, in as many blocks; 0 in the other columns of the blocks."""
 
     def empty(z: Any) -> None:
         for k in range(6):
@@ -461,9 +465,9 @@ def _pair_by_row(x: Any, count: Any, blocks: Any) -> None:
 
 
 def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
-    """Add to the entry of A, or of its skew part, of a row and of another dof than the one that made it.
+    """Add to the entry of A, or of its skew part, of a row and a dof other than its own.
 
-    Two dofs of one row meet on its diagonal from both sides. One that stands still has S = 0, and adds 0.
+    Two dofs of one row meet on its diagonal from both sides. A dof that cannot move has S = 0, and adds 0.
     """
     if in_lanes(x) or hasattr(x, "unrolls"):
         _add(x, row, k, value, A is x.A)
@@ -507,13 +511,15 @@ def _sum(one: Any, other: Any) -> list[Any]:
 def factor(x: Any) -> None:
     """A = U D L in place: L below the diagonal, 1 / D in Dinv; U^T in A_skew, or L where A is symmetric.
 
-    What is above the diagonal is of no use.
+    The entries above the diagonal are not valid afterwards.
     """
     cond(anywhere(x, x.n_of[4] > 0), lambda: _factor(x, (x.A, x.A_skew)), lambda: _factor(x, (x.A,)))
 
 
 def _factor(x: Any, both: tuple[Any, ...]) -> None:
-    """Of A, or of what is below the diagonal and, transposed, above it: each takes by what the other has."""
+    """Factor A, or its lower triangle and the transpose of its upper one: each is eliminated with the entries
+    of the other.
+    """
     others = [len(both) - 1 - e for e in range(len(both))]
 
     def row(m: Any) -> None:
@@ -617,7 +623,7 @@ def back_substitute(x: Any, b: Any) -> None:
 
 
 def _by_U(x: Any, k: Any, skew: bool) -> None:
-    """Four of the unknowns of U y = b, and what they take from those that come after them."""
+    """Solve for four unknowns of U y = b, and subtract those that come after them."""
     known, rows = x.permuted, range(BLOCK)
     first = BLOCK * k
     listed, own_row = x.pattern_first[k], x.A_row[k]
@@ -649,7 +655,7 @@ def _by_U(x: Any, k: Any, skew: bool) -> None:
 
 
 def _by_D_and_L(x: Any, k: Any) -> None:
-    """Four of the unknowns of D L x = y, by those that come before them."""
+    """Solve for four unknowns of D L x = y, given those that come before them."""
     known, rows = x.permuted, range(BLOCK)
     first = BLOCK * k
     listed, own_row = x.pattern_first[k], x.A_row[k]
@@ -685,7 +691,7 @@ def _by_D_and_L(x: Any, k: Any) -> None:
 
 
 def factor_unsymmetric(x: Any, M: Any, inverse: Any) -> None:
-    """M becomes its factors, (nv, nv); ``inverse``: that of their diagonal, (nv,)."""
+    """Replace M by its factors, (nv, nv); ``inverse``: that of their diagonal, (nv,)."""
 
     def row(m: Any) -> None:
         k = x.nv - 1 - m

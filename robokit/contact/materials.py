@@ -45,7 +45,9 @@ LEAST = 1e-12  # effective mass [kg] or inertia [kg m^2] that stands for none
 
 
 class Mobilities(NamedTuple):
-    """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples."""
+    """Mobilities of bodies and dofs in the neutral configuration: velocity per impulse; (B, ...)
+    for samples.
+    """
 
     # trace(J H^-1 J^T) / 3 of each body's centre of mass, or half of what its points have on average by
     # turning about it, if that is more, as of a drum on its axle; 0 of the world [1/kg]
@@ -55,7 +57,7 @@ class Mobilities(NamedTuple):
 
 
 def mobilities(robot: Robot) -> Mobilities:
-    """Those of a robot, computed once."""
+    """Mobilities of a robot, computed once."""
     found: Mobilities = robot.derived.get("mobilities of bodies", lambda: _mobilities(robot))
     return found
 
@@ -81,9 +83,9 @@ def _mobilities(robot: Robot) -> Mobilities:
 def _of_part(
     robot: Robot, X: Any, bodies: list[int], dofs: list[int], J: np.ndarray, M: np.ndarray, rotors: list[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Those of a part of the robot: of its bodies, (n, ...), and of its dofs, (..., dofs).
+    """Mobilities of a part of the robot: of its bodies, (n, ...), and of its dofs, (..., dofs).
 
-    ``J``, ``M``: columns and inertias of the bodies; ``rotors``: armature of the dofs, or none.
+    ``J``, ``M``: columns and inertias of the bodies; ``rotors``: armature of the dofs, or None.
     """
     H, coupling = _mass_matrix(robot, X, bodies, J, M), robot.tree.coupling
     if rotors:
@@ -117,7 +119,8 @@ def _moved(J: np.ndarray, W: np.ndarray) -> np.ndarray:
 
 
 def _turning(turned: np.ndarray, M: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """trace(J H^-1 J^T I) / 3 m, (..., n): the mean of points over each body's mass, less that of its centre.
+    """trace(J H^-1 J^T I) / 3 m, (..., n): mobility of points averaged over each body's mass, minus that of
+    its centre.
 
     ``turned``: J H^-1 J^T of angular velocities, (..., n, 3, 3); ``M``: inertias, ``arm``: centres of mass,
     all in the bodies' axes.
@@ -130,7 +133,7 @@ def _turning(turned: np.ndarray, M: np.ndarray, arm: np.ndarray) -> np.ndarray:
 
 
 def _parts(robot: Robot) -> list[tuple[list[int], list[int]]]:
-    """Bodies that move each other, without the world, and their dofs: H has no entry between two parts."""
+    """Bodies that move each other, without the world, and their dofs; H has no entry between two parts."""
     tree = robot.tree
     root, dofs_of = [0] * (tree.n + 1), [0] * tree.nv
     for i in tree.outward():
@@ -178,7 +181,7 @@ def _mass_matrix(robot: Robot, X: Any, bodies: list[int], J: np.ndarray, M: np.n
 
 
 def _inverse(H: np.ndarray) -> np.ndarray:
-    """H^-1 by Gauss and Jordan, (..., n, n); 0 where nothing moves with a dof."""
+    """H^-1 by Gauss-Jordan elimination, (..., n, n); 0 for a dof with which nothing moves."""
     W, least = np.array(H), LEAST * np.diagonal(H, axis1=-2, axis2=-1)
     for k in range(H.shape[-1]):
         pivot = W[..., k, k]
@@ -246,7 +249,7 @@ def loose_bodies(robot: Robot) -> np.ndarray:
 
 
 class Sizes(NamedTuple):
-    """What the softness of the ground follows from; (B,) where masses differ in samples."""
+    """Sizes from which the default softness of the ground follows; (B,) if masses differ in samples."""
 
     # radius of what can touch; where it is loose a FIRM part of it over the share of the weight that is so,
     # where it counts up to LARGE [m]
@@ -255,13 +258,13 @@ class Sizes(NamedTuple):
 
 
 def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
-    """Sizes of a robot's shapes; infinite where nothing can touch, or only a point.
+    """Sizes of a robot's shapes; infinite if nothing can touch, or only a point.
 
-    On a ground that gives way a loose body leans to the side to which it would tip, swings that way as it is
-    put down, and so tips before it must. The depth follows from a box around it, THINNEST its proportions at
-    most. Of several loose bodies the one decides that allows least, and each may have to carry all: a tower
-    of twenty boxes sways for half a minute where each gives way as it may alone. ``shapes``: arrays of
-    SHAPES, the world's among them.
+    On a compliant ground, a loose body leans to the side to which it would tip, swings that way when it is
+    put down, and so tips too early. The depth follows from a box around it, with proportions of at most
+    THINNEST. Of several loose bodies, the one that allows least decides, and each may have to carry all: a
+    tower of twenty boxes sways for half a minute if each yields as it may alone. ``shapes``: arrays of
+    SHAPES, including those of the world.
     """
     R, p = neutral_poses(robot)
     body = shapes["shape_body"]
@@ -402,11 +405,11 @@ def joint_numbers(robot: Robot, law: Any) -> Arrays:
 def motor_numbers(
     robot: Robot, bodies: Sequence[int], gains: Any = 0.0, limits: Any = math.inf, inertia: Any = None
 ) -> Arrays:
-    """Motors of joints with one dof, which want nothing yet.
+    """Motors of joints with one dof, without targets yet.
 
-    ``bodies``: of the driven joints, (n,); ``gains``: kp and kd, (n, 2) or what NumPy makes that of;
-    ``limits``: largest effort and speed, likewise; ``inertia``: that each moves, (n,); None takes that of the
-    neutral configuration.
+    ``bodies``: of the driven joints, (n,); ``gains``: kp and kd, (n, 2) or an array-like of that shape;
+    ``limits``: largest effort and speed, likewise; ``inertia``: that each motor moves, (n,); None takes that
+    of the neutral configuration.
     """
     tree, n = robot.tree, len(bodies)
     dofs = np.array([tree.v_slice[i].start for i in bodies], dtype=np.int32)
@@ -456,8 +459,9 @@ def loop_numbers(robot: Robot) -> Arrays:
 
 
 def _loop_mobility(robot: Robot, models: Sequence[LoopModel]) -> np.ndarray:
-    """Of each loop, (n, 2): 3 / trace(I) about its middle and 1 / M of all that hangs together by loops and
-    by joints, as one rigid body.
+    """Mobilities of each loop, (n, 2): 3 / trace(I) about its middle, and 1 / M.
+
+    I and M are those of all bodies that loops and joints connect to it, as one rigid body.
     """
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))

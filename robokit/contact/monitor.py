@@ -83,7 +83,7 @@ CONE = 0.9  # share of Coulomb's limit from which it does
 
 
 def monitor(x: Any) -> None:
-    """Note what happened, and bring what is measured up to date; after the solve, at the step's middle."""
+    """Note the events of a step, and update the measures; after the solve, at the step's middle."""
     measured = x.n_measured > 0
     cond(measured | (x.watched[0] > 0), lambda: _forces(x), nothing)
     cond(x.watched[0] > 0, lambda: _watch(x), nothing)
@@ -103,7 +103,9 @@ def _measure(x: Any) -> None:
 
 
 def _forces(x: Any) -> None:
-    """Of each link on the ground: its force, and the largest normal force; of all; of each joint's stops."""
+    """Force on each link from the ground, largest normal force; in total; and the force of each joint's
+    limits.
+    """
     per = 1.0 / x.dt[0]
     for_range(x.n_link_sums, lambda k: write_row(x.link_force, k, [0.0] * 4))
     for_range(x.n_limited, lambda k: put(x.stop_force, k, 0.0))
@@ -135,7 +137,7 @@ def _forces(x: Any) -> None:
 
 
 def _feel(x: Any) -> None:
-    """The net force of contacts on each link; of parts of a step the mean."""
+    """The net contact force on each link; over the parts of a step, the mean."""
     share = x.step_share[0]
     per = share / x.dt[0]
 
@@ -164,7 +166,7 @@ def _in_world(x: Any, c: Any, *g: Any) -> list[Any]:
 
 
 def _watch(x: Any) -> None:
-    """Of each link how it touches the ground; of motors their forces; what bodies give to each other."""
+    """How each link touches the ground; the forces of motors; the impulses between bodies."""
     for_range(x.n_link_sums, lambda k: write_row(x.link_contact, k, [0.0] * 4))
     for_range(x.n_motors, lambda k: write_row(x.motor_force, k, [0.0] * 2))
 
@@ -186,12 +188,12 @@ def _watch(x: Any) -> None:
 
 
 def notes(x: Any) -> bool:
-    """Whether the kernel has a place for notes."""
+    """Whether the kernel stores notes."""
     return hasattr(x, "noted")
 
 
 def _note(x: Any) -> None:
-    """The facts of the step, behind those that are noted."""
+    """Append the facts of the step to the notes."""
     n, per = x.noted[0], 1.0 / x.dt[0]
     put(x.noted_share, n, x.step_share[0])
     for_range(x.nq, lambda k: put(x.noted_q, (n, k), x.q_before[k]))
@@ -222,7 +224,7 @@ def _note(x: Any) -> None:
 
 
 def _note_wrenches(x: Any, n: Any, per: Any) -> None:
-    """What acted on bodies from outside, on the successors of loops, and each contact that pressed."""
+    """Store external wrenches on bodies and on the successors of loops, and each contact that pressed."""
     once(x, act)  # f, of which the solver has made sums
     for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [0.0] * 6))
     for_range(x.n_springs, lambda m: write_row(x.noted_spring, (n, m), [0.0] * 6))

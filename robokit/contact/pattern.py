@@ -22,9 +22,10 @@ from robokit.spatial.scalars import maximum, minimum, where
 
 
 def symbolic(x: Any) -> None:
-    """Columns of the blocks of each row of A left of the diagonal, descending, and where its blocks are.
+    """Symbolic factorisation: columns of the blocks of each row of A left of the diagonal, descending, and
+    their places.
 
-    ``filled`` is how much room they need; where there is less, all of them are the same block.
+    ``filled`` is the memory that they need; if there is less, all of them share one block.
     """
     x.filled[0] = 0
     order(x)
@@ -36,7 +37,9 @@ def symbolic(x: Any) -> None:
 
 
 def _give_places(x: Any) -> None:
-    """Depths in the elimination tree, and where a row's blocks begin: one for each depth from its least."""
+    """Depths in the elimination tree, and where a row's blocks begin: there is one for each depth from its
+    least.
+    """
 
     def row(k: Any, end: Any) -> Any:
         first, count = x.pattern_first[k], x.pattern_length[k]
@@ -91,14 +94,14 @@ def _by_marks(x: Any) -> None:
 
 
 def _mark(x: Any, one: Any, other: Any) -> None:
-    """Mark the block of two rows of blocks; that on the diagonal is there anyway."""
+    """Mark the block of two rows of blocks; that on the diagonal always exists."""
     k, c = where(one < other, other, one), where(one < other, one, other)
     x.marks[k, c] = 1
     x.lowest[k] = where(c < x.lowest[k], c, x.lowest[k])
 
 
 def _eliminated(x: Any, k: Any) -> None:
-    """List the marks of a row of blocks, and hand them on."""
+    """List the marked blocks of a row, and pass them on to the rows that it updates."""
     first = 1 * x.filled[0]
 
     def entry(m: Any, count: Any) -> Any:
@@ -120,7 +123,7 @@ the next one with the same parent; the first clique whose last row this is. -1 e
 
 
 def _by_lists(x: Any) -> None:
-    """Rows from the last to the first: what H and pairs couple, and what rows before have handed on."""
+    """Rows from the last to the first: couplings by H and pairs, and those passed on by earlier rows."""
 
     def begin(k: Any) -> None:
         for column in (CHILDREN, CLIQUES):
@@ -197,7 +200,7 @@ def _list(x: Any, k: Any) -> None:
 
 
 def _insert(x: Any, at: Any, c: Any) -> Any:
-    """Put a block into the list of a row, if it is left of a place in it; the place of the block, or that."""
+    """Insert a block into the list of a row, unless it is there; returns its place."""
 
     def left() -> Any:
         before = while_loop(lambda b: x.links[b, AFTER] > c, lambda b: 1 * x.links[b, AFTER], at)
@@ -217,9 +220,10 @@ def _insert(x: Any, at: Any, c: Any) -> Any:
 
 
 def _of_pairs(x: Any, do: Any) -> None:
-    """Call do(constraint, count) for the first constraint of each pair of bodies that move.
+    """Call do(constraint, count) for the first constraint of each pair of moving bodies.
 
-    A force between them couples so many blocks, ``pair_blocks``; one with the world what the tree does.
+    A force between them couples ``count`` blocks, ``pair_blocks``; one with the world couples what the tree
+    does.
     """
 
     def of_constraint(c: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -242,7 +246,7 @@ def _tips(x: Any, c: Any) -> tuple[Any, Any]:
 
 
 def blocks_apart(x: Any, one: Any, other: Any) -> Any:
-    """Write the blocks of these dofs; how many there are."""
+    """Write the blocks of these dofs; returns their number."""
     if in_lanes(x) or hasattr(x, "unrolls"):
         return _blocks_apart(x, one, other)
     return once(x, _blocks_apart, one, other)
@@ -253,10 +257,10 @@ def _blocks_apart(x: Any, one: Any, other: Any) -> Any:
 
 
 def apart(x: Any, one: Any, other: Any) -> Any:
-    """Write the dofs that one of two paths has and the other has not to x.pair_dofs, descending.
+    """Write the dofs that are on exactly one of two paths to x.pair_dofs, descending; returns their number.
 
-    Their signs, 1 for those of the other and -1 for those of the one, are in x.pair_signs. ``one``,
-    ``other``: the last dofs of the paths. Returns how many dofs they are.
+    Their signs, 1 on the path of ``other`` and -1 on that of ``one``, go to x.pair_signs. ``one``, ``other``:
+    the last dofs of the paths.
     """
 
     def step(i: Any, j: Any, count: Any) -> tuple[Any, Any, Any]:
@@ -271,7 +275,7 @@ def apart(x: Any, one: Any, other: Any) -> Any:
 
 
 def blocks_of_pair(x: Any, count: Any) -> Any:
-    """Write the blocks of so many dofs of x.pair_dofs to x.pair_blocks, each once; how many there are."""
+    """Write the blocks of so many dofs of x.pair_dofs to x.pair_blocks, each once; returns their number."""
 
     def of_dof(m: Any, found: Any, last: Any) -> tuple[Any, Any]:
         p = place_of_dof(x, x.pair_dofs[m])
@@ -286,20 +290,21 @@ def blocks_of_pair(x: Any, count: Any) -> Any:
 
 
 def place(x: Any, row: Any) -> Any:
-    """Of a row of H in A."""
+    """The place in A of a row of H."""
     return row if in_lanes(x) else x.place[row]
 
 
 def place_of_dof(x: Any, j: Any) -> Any:
-    """Of the row of a dof in A, -1 of one that stands still."""
+    """The place in A of the row of a dof, -1 for one that cannot move."""
     return x.dof_row[j] if in_lanes(x) else x.dof_place[j]
 
 
 def order(x: Any) -> None:
-    """Places of the rows in A: those of a part of the robot stay together, in their order, in blocks of it.
+    """Places of the rows in A: those of a part of the robot stay together, in their order, in blocks of their
+    own.
 
-    Of the parts that are left the one whose neighbours have the fewest rows is eliminated first; then these
-    are coupled with each other. A heap of hundreds of loose bodies has a fiftieth of the products for that.
+    The part whose neighbours have the fewest rows is eliminated first; then these are coupled with each
+    other. For a heap of hundreds of loose bodies, this takes a fiftieth of the products.
 
     Source: W. Tinney, J. Walker, Direct solutions of sparse network equations by optimally ordered triangular
     factorization, Proceedings of the IEEE 55 (1967): minimum degree.
@@ -322,9 +327,9 @@ or -2 less one that was eliminated; those next to it in the list of parts of one
 
 
 def _by_weight(x: Any) -> None:
-    """Places of parts that are eliminated one after the other, the lightest first.
+    """Place parts that are eliminated one after the other, the lightest first.
 
-    ``part_weight``: rows of those beside a part, -1 once it is placed.
+    ``part_weight``: number of rows of a part's neighbours, -1 once it is placed.
     """
 
     def begin(p: Any) -> None:
@@ -358,7 +363,7 @@ def _by_weight(x: Any) -> None:
 
 
 def _couple(x: Any, p: Any, count: Any) -> Any:
-    """Couple the parts beside one that is placed; the least weight that they have then."""
+    """Couple the neighbours of a part that is placed; returns their least weight."""
 
     def beside(arc: Any, found: Any) -> tuple[Any, Any]:
         q = x.arcs[arc // 2, arc % 2]
@@ -395,7 +400,7 @@ def _couple(x: Any, p: Any, count: Any) -> Any:
 
 
 def _join(x: Any, p: Any, q: Any) -> None:
-    """Note that two parts are beside each other."""
+    """Note that two parts are neighbours."""
     at = 1 * x.filled[0]
     x.filled[0] = at + 1
 
@@ -409,7 +414,7 @@ def _join(x: Any, p: Any, q: Any) -> None:
 
 
 def _see(x: Any, p: Any) -> None:
-    """Note which parts are beside one, and forget those of them that are placed."""
+    """Note the neighbours of a part, without those that are placed."""
 
     def one(arc: Any, before: Any) -> tuple[Any, Any]:
         q, after = x.arcs[arc // 2, arc % 2], 1 * x.arcs[arc // 2, 2 + arc % 2]
@@ -432,7 +437,7 @@ def _see(x: Any, p: Any) -> None:
 
 
 def _enter(x: Any, p: Any) -> None:
-    """Into the list of parts of its weight."""
+    """Enter a part into the list of parts of its weight."""
     weight = x.part_weight[p]
     after = 1 * x.weight_first[weight]
     x.part_links[p, NEXT], x.part_links[p, BEFORE] = after, -1
@@ -441,7 +446,7 @@ def _enter(x: Any, p: Any) -> None:
 
 
 def _leave(x: Any, p: Any) -> None:
-    """And out of it."""
+    """Remove a part from the list of parts of its weight."""
     after, before = 1 * x.part_links[p, NEXT], 1 * x.part_links[p, BEFORE]
     cond(
         before < 0,

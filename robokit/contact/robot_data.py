@@ -64,7 +64,7 @@ def _made(robot: Robot) -> Arrays:
 
 
 def _connectivity(tree: Tree) -> dict[str, Any]:
-    """How bodies and dofs hang together."""
+    """The connectivity of bodies and dofs."""
     return {
         "parent": tree.parent,
         "body_dofs": [(s.start, s.stop - s.start) for s in tree.v_slice],
@@ -78,7 +78,7 @@ def _connectivity(tree: Tree) -> dict[str, Any]:
 
 
 def _above(tree: Tree) -> list[list[int]]:
-    """Of each dof those on the path to the root, the nearest first."""
+    """For each dof, the dofs on the path to the root, the nearest first."""
     above: list[list[int]] = []
     for parent in tree.dof_parent:
         above.append([] if parent < 0 else [parent, *above[parent]])
@@ -94,14 +94,14 @@ def _tips(tree: Tree) -> list[int]:
 
 
 def _lists(rows: Sequence[Sequence[int]], where: str, what: str) -> dict[str, np.ndarray]:
-    """Lists one after the other, and of each its first entry and how many."""
+    """Concatenated lists, with the first entry and the length of each."""
     counts = np.array([len(row) for row in rows], int)
     first = np.cumsum(counts) - counts
     return {where: np.stack([first, counts], 1), what: np.array([k for row in rows for k in row], int)}
 
 
 def _joints(tree: Tree) -> dict[str, Any]:
-    """Where joints are, how they turn and shift their bodies, and their columns of S."""
+    """Positions of joints, how they rotate and translate their bodies, and their columns of S."""
     each = list(zip(tree.joint, tree.XT, strict=True))
     columns = [list(column) for joint in tree.joint for column in joint.S.columns]
     return {
@@ -129,7 +129,7 @@ def _turns(joint: JointModel, R_0: Matrix3) -> list[float]:
 
 
 def _slides(joint: JointModel, X: Transform) -> list[list[float]]:
-    """What the unit of each coordinate shifts the body by, in its parent's axes."""
+    """Translation of the body by a unit of each coordinate, in its parent's axes."""
     u, kind = joint.axis, joint.kind.name
     along = {
         "prismatic": [u],
@@ -172,8 +172,9 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
-    """Bodies that joints connect without the world, and their rows; all are one part if these are not beside
-    each other, as where joints of two follow one.
+    """Bodies that joints connect without the world, and their rows.
+
+    All are one part if the rows of a part are not consecutive, as with mimic joints across two parts.
     """
     root = [0] * (tree.n + 1)
     of_row = [0] * nv
@@ -201,8 +202,10 @@ def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
 
 
 def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
-    """Trees, with those that loops or common rows tie to them: the first base of each such whole, and how
-    many bases hang on nothing; 0 where one is fixed. Whole 0 is the world, with what is tied to it.
+    """Mechanisms: trees, with those that loops or common rows connect to them.
+
+    For each, the first base, and the number of floating bases; 0 if one is fixed. Mechanism 0 is the world,
+    with everything that is fixed to it.
     """
     root = [0] * (tree.n + 1)
     of_row: list[int | None] = [None] * nv
@@ -252,7 +255,7 @@ def bands_of(columns: Sequence[Sequence[int]]) -> tuple[list[list[int]], np.ndar
 
 
 def banded(bands: Sequence[Sequence[int]]) -> Arrays:
-    """The arrays ``bands`` and ``blocks``. H has place for all blocks between those of a band."""
+    """The arrays ``bands`` and ``blocks``; H has memory for all blocks within a band."""
     found = _lists(bands, "bands", "blocks")
     least = np.array([band[-1] for band in bands], int)
     widths = np.arange(1, len(bands) + 1) - least
@@ -261,10 +264,10 @@ def banded(bands: Sequence[Sequence[int]]) -> Arrays:
 
 
 def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """Sizes of H and A: those that a step begins with.
+    """Sizes of H and A at the start.
 
-    All of a robot's blocks have room; of many parts those that H has; of a deep tree the matrices of bodies,
-    and as many of two bodies. A step that needs more asks for it.
+    For one robot there is memory for all blocks; for many parts, for those of H; for a deep tree, for the
+    matrices of bodies, and as many between two bodies. A step that needs more asks for it.
     """
     bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
     many, n_bodies = len(arrays["part_rows"]) > FEW, len(arrays["parent"])
@@ -278,8 +281,10 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 
 def deep(arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether A is factored by bodies: of one tree, of joints with rows of their own, in which the factors of
-    H alone have more instructions.
+    """Whether A is factored by bodies.
+
+    That is so for a single tree whose joints have rows of their own, if factoring H takes more instructions
+    by entries.
     """
     n, left = len(arrays["dof_row"]), arrays["row_path"][:, 1].astype(float)
     alone = len(arrays["part_rows"]) == 1 and arrays["wholes"][-1, 0] == 1 and len(left) == n

@@ -38,7 +38,7 @@ CAP = 30
 what the slowest steps of falls take. In a heap of hundreds some forces settle later than others."""
 
 CAP_LATER = 100
-"""The same of later attempts: with less friction, and from where a path has ended; all of them by softer laws."""
+"""The same of later attempts: with less friction, and from where a path has ended; of all by softer laws."""
 
 LEAST = 64.0
 """The first path begins with half of the friction, each later one with half as much, the last with 1/64."""
@@ -97,29 +97,32 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 
 
 def solve(x: Any) -> None:
-    """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, constraints and the pattern."""
+    """y, the impulses c_g and r_g, and statistics, from v0, tau, guess, dt, the constraints and
+    the pattern.
+    """
     begin_solution(x)
     once(x, end_solution, *once(x, attempt, 0))
 
 
 def begin_solution(x: Any) -> None:
-    """What comes before the first iteration."""
+    """Prepare the first iteration."""
     once(x, multiply, x.v0, x.Hv0)
     begin_from(x)
 
 
 def begin_from(x: Any) -> None:
-    """The same from a momentum Hv0 that is given."""
+    """Prepare the first iteration, from a given momentum Hv0."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = x.less[2] = 0.0
     start_anew(x, 0)
     once(x, begin)
 
 
 def end_solution(x: Any, *first: Any) -> None:
-    """What comes after the first attempt, which found this: of many bodies softer laws; then paths, at most six.
+    """Finish a solution, given the result of its first attempt: if that failed, try softer laws in a world of
+    several bodies, and then follow up to six paths, each from less friction.
 
-    Each is from less friction. Where the last one ends before all friction acts, its end is taken, or its
-    begin if that is not finite: impulses are admissible there, too.
+    If the last path ends before friction is complete, its end is taken, or its start if the end is not
+    finite: impulses are admissible there, too.
     """
 
     def with_part(it: Any) -> tuple[Any, Any, Any]:
@@ -153,13 +156,13 @@ def end_solution(x: Any, *first: Any) -> None:
 
 
 def by_softer_laws(x: Any, before: Any) -> tuple[Any, Any, Any]:
-    """Another attempt, of about CAP_LATER iterations at most: the method of multipliers, of all constraints.
+    """Another attempt, of about CAP_LATER iterations at most: the method of multipliers for all constraints.
 
-    It is of solutions, each of laws that have a share of the mobility beside their own compliance, and aim at
-    the velocity that makes up for it at the impulse of the solution before. So what solves their own laws is
-    not moved, and where contacts jam there is something to converge to. The share is 1 at first, then the
-    error of their own laws, and SOFTER times as much where a solution is not found. It begins where the first
-    attempt ended, but for multipliers of loops: those may be of any size.
+    It solves a sequence of problems. In each, a law has a share of the mobility added to its compliance, and
+    aims at the velocity that makes up for this at the impulse of the problem before: a solution of the laws
+    themselves is a fixed point. The share is 1 at first, then the error of the laws themselves, and SOFTER
+    times as large where a problem is not solved. The sequence begins where the first attempt ended; of robots
+    with loops at the initial guess, as multipliers may be of any size there.
     Source: R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM Journal on Control
     and Optimization 14 (1976).
     """
@@ -193,7 +196,7 @@ def by_softer_laws(x: Any, before: Any) -> tuple[Any, Any, Any]:
 
 
 def make_soft(x: Any, share: Any) -> None:
-    """Laws of their own compliance and so much of the mobility, and what an attempt with them begins from."""
+    """Add a share of the mobility to the compliances of the laws, and prepare an attempt with them."""
 
     def law(c: Any) -> None:
         more = share * x.c_w[c]
@@ -208,7 +211,7 @@ def make_soft(x: Any, share: Any) -> None:
 
 
 def unsettled(x: Any) -> None:
-    """Where the laws were not met: impulses that are admissible."""
+    """End an iteration that has not converged: impulses become admissible, and the momentum balances."""
     once(x, of_velocity)
     once(x, project)
     once(x, leave)
@@ -218,11 +221,11 @@ def unsettled(x: Any) -> None:
 
 
 def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
-    """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
+    """Iterate from the present y and g; returns the iterations, the error, and 1 at a solution, else 0.
 
-    ``before``: iterations before it; ``at``: how many there were, with those of this attempt, where it goes
-    on; else it begins; ``few``: of them at most, now; all by default. Where rows go in lanes, those that are
-    near wait for the others, so that all are checked together.
+    ``before``: iterations before this attempt, which are included in the number; ``at``: with those of this
+    attempt, if it continues one, otherwise it begins; ``few``: largest number of iterations now, unlimited by
+    default. In lanes, those that are near a solution wait for the others, so that all are checked together.
     """
     begins = before, 0.0, 0, 0
     if at is not None:
@@ -266,10 +269,11 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
 
 
 def judge(x: Any, it: Any, e: Any, now: Any, share: Any, kept: Any, met: Any) -> Any:
-    """Note what an iteration has gained; 1 where the next one keeps its tangents, -1 where no later one does.
+    """Rate an iteration: 1 if the next one keeps its tangents, -1 if no later one does, else 0.
 
-    ``it``: its number; ``e``, ``now``: errors before and after it; ``share``: of the direction that it took;
-    ``kept``: the same of this one; ``met``: 1 where it led to what was checked, and is no solution.
+    ``it``: its number; ``e``, ``now``: errors before and after it; ``share``: fraction of the Newton step
+    that it took; ``kept``: rating of the previous iteration; ``met``: 1 if the result was checked and is no
+    solution.
     """
     gains = now < LESS * x.errors[2]
     x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
@@ -280,19 +284,20 @@ def judge(x: Any, it: Any, e: Any, now: Any, share: Any, kept: Any, met: Any) ->
 
 
 def start_anew(x: Any, before: Any) -> None:
-    """What is known of an attempt that begins after so many iterations."""
+    """Reset the ratings for an attempt that begins after so many iterations."""
     x.errors[2], x.errors[3], x.errors[4] = math.inf, 1.0 * before, 0.0
     x.errors[5] = x.errors[6] = 0.0
 
 
 def soften(x: Any, cut: Any, e: Any) -> None:
-    """Tangents become soft where a second direction in a row is cut: by the error, and by more each time.
+    """Soften the tangents after two Newton steps in a row were cut: by the error, and more each time.
 
-    From there on their softness follows the error down, but no faster than it grows: an error that is small
-    by chance would let the next direction lead far away, and by the same states back again without end.
-    An error of 1 or more says nothing of how much, and so do many cuts, as of loops that are torn open:
-    there tangents are as they are.
-    ``cut``: whether this one was; ``e``: the error at its end.
+    From then on, the softness follows the error down, but only slowly: after an error that is small by
+    chance, the next step would otherwise lead far away, and the same states recur without end. An error of 1
+    or more says nothing about the right softness, nor do many cuts, as with loops that are torn open: then
+    the tangents stay as they are.
+
+    ``cut``: whether this step was; ``e``: the error at its end.
     """
     softer = maximum(e, where(cut, SOFTER, 1.0 / SOFTER) * x.errors[5])
     soft = (softer < 1.0) & ((x.errors[5] > 0.0) | (cut & (x.errors[6] > 0.0)))
@@ -301,12 +306,12 @@ def soften(x: Any, cut: Any, e: Any) -> None:
 
 
 def gives_up(x: Any, before: Any, it: Any, e: Any) -> Any:
-    """Whether an attempt ends without a solution: its error is not less for long, or not finite."""
+    """Whether an attempt ends without a solution: its error has not decreased for long, or is not finite."""
     return (it >= x.errors[3] + where(before > 0, CAP_LATER, CAP)) | ~(e < math.inf)
 
 
 def begin(x: Any) -> None:
-    """The guess of the velocity, and the impulses that forces have there."""
+    """Set the initial guess of the velocity, and the impulses of the forces there."""
 
     def coordinate(j: Any) -> None:
         x.y[j], x.row_mobility[j] = x.guess[j], 1.0 / own_inertia(x, j)
@@ -332,17 +337,17 @@ def begin(x: Any) -> None:
 
 
 def guess_products(x: Any) -> None:
-    """The velocity products of the guess."""
+    """Set the velocity products of the initial guess."""
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C_guess)
     those_of_the_guess(x, 0, x.nv)
 
 
 def of_velocity(x: Any) -> None:
-    """Momentum and velocities of y itself.
+    """Compute the momentum and velocities of y anew.
 
-    What is known of them by sums of directions has the rounding of the largest, and where A is nearly
-    singular that is more than all velocities.
+    As sums over Newton steps, they have the rounding of the largest of these, which exceeds all velocities
+    where A is nearly singular.
     """
     once(x, multiply, x.y, x.Hy)
     once(x, see, x.y, x.c_u)
@@ -350,7 +355,7 @@ def of_velocity(x: Any) -> None:
 
 
 def leave(x: Any) -> None:
-    """What y and g leave of the momentum, from all of them: what is known of it by shares may be rounding."""
+    """Residual of the momentum balance, computed anew from y and g; a sum over fractions may be rounding."""
     once(x, impulses, x.n_of[0], x.n_of[1])
     for_range(x.nv, lambda j: put(x.residual, j, x.Hy[j] - x.b[j] - x.Jg[j]))
 
@@ -359,7 +364,7 @@ def leave(x: Any) -> None:
 
 
 def linearise(x: Any) -> None:
-    """Tangents of all laws, A and its factors; impulses that the tangents have here."""
+    """Compute the tangents of all laws, A and its factors, and the impulses of the tangents here."""
 
     def of_constraint(c: Any, slides: Any) -> Any:
         G, by_load, g = tangent_of(x, c)
@@ -381,10 +386,10 @@ def linearise(x: Any) -> None:
 
 
 def hold_harder(x: Any) -> None:
-    """Make loops and prescribed joints stiffer where an iteration has left too much, most of it of them.
+    """Make loops and prescribed joints stiffer if an iteration leaves too much error, most of it theirs.
 
-    Of their velocity it leaves R / (R + mobility), with the mobility that they have beside all else. That is
-    small in a linkage that is nearly stretched, and of a joint that presses on the ground.
+    An iteration leaves R / (R + mobility) of their velocity, where the mobility is that with all other
+    constraints acting. It is small in a nearly stretched linkage, and for a joint that presses on the ground.
     """
     left = x.errors[0] + x.errors[1]
     slow = (2.0 * x.held[1] > left) & (left > FASTER**2 * x.held[2]) & (x.held[0] > in_precision(*HARDEST))
@@ -398,7 +403,7 @@ def hold_harder(x: Any) -> None:
 
 
 def hold(x: Any, softness: Any) -> None:
-    """The compliance of loops and prescribed joints, over that of the first iteration."""
+    """Set the compliance of loops and prescribed joints, relative to that of the first iteration."""
     share = softness / x.held[0]
     x.held[0] = softness
 
@@ -411,26 +416,26 @@ def hold(x: Any, softness: Any) -> None:
 
 
 def expect(x: Any) -> None:
-    """The same impulses, where A and the slopes in it are those of an iteration before."""
+    """The impulses of the tangents, for A and slopes from an earlier iteration."""
     for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, tangent_of(x, c)[2]))
     for_range(x.n_of[1], lambda i: put(x.r_expected, i, row_tangent_of(x, i)[1]))
 
 
 def expect_these(x: Any) -> None:
-    """The impulses that there are."""
+    """Expect the present impulses."""
     for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
     for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
 
 
 def direction(x: Any) -> None:
-    """d, the velocities that it gives, and the changes to the impulses that the tangents have at its end."""
+    """Compute the Newton step d, its velocities, and the changes of impulses by the tangents at its end."""
     once(x, toward)
     once(x, back_substitute, x.d)
     once(x, follow)
 
 
 def toward(x: Any) -> None:
-    """What expected impulses leave of the momentum, A d."""
+    """Residual of the momentum balance with the expected impulses: the right side A d."""
 
     def swap(c: Any) -> None:
         for k in range(3):
@@ -450,7 +455,7 @@ def toward(x: Any) -> None:
 
 
 def follow(x: Any) -> None:
-    """What follows d: velocities, momentum, and the changes of impulses, in place of those expected."""
+    """Compute what follows from d: velocities, momentum and the changes of the impulses."""
 
     def change_of(c: Any) -> tuple[Any, Any, Any]:
         return times([x.c_G[c, k] for k in range(8)], tuple(x.c_du[c, k] for k in range(3)))
@@ -475,7 +480,7 @@ def follow(x: Any) -> None:
 
 
 def go(x: Any, share: Any) -> Any:
-    """Take a share of the direction; the error there."""
+    """Take a fraction of the Newton step; returns the error there."""
     once(x, move, share)
     once(x, take_products)
 
@@ -489,7 +494,7 @@ def go(x: Any, share: Any) -> Any:
 
 
 def go_back(x: Any, share: Any) -> Any:
-    """Take back a share of the direction; the error there, all of it anew."""
+    """Undo a fraction of the Newton step; returns the error there, computed anew."""
     once(x, move, -share)
     once(x, take_products)
     for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
@@ -498,14 +503,14 @@ def go_back(x: Any, share: Any) -> Any:
 
 
 def error_here(x: Any) -> Any:
-    """The error where y and g are; multipliers aim at the impulses there."""
+    """The error at the present y and g, with the multipliers aimed at the present impulses."""
     cond(x.n_of[3] > 0, lambda: once(x, multiply_again), nothing)
     x.errors[1] = once(x, error_of_laws)
     return once(x, error)
 
 
 def move(x: Any, share: Any) -> None:
-    """A share of the direction: velocities and impulses."""
+    """Take a fraction of the Newton step: velocities and impulses."""
 
     def coordinate(j: Any) -> None:
         x.y[j] = x.y[j] + share * x.d[j]
@@ -524,18 +529,18 @@ def move(x: Any, share: Any) -> None:
 
 
 def admissible(x: Any, c: Any) -> tuple[Any, ...]:
-    """The admissible impulse next to that of a constraint."""
+    """The admissible impulse nearest to that of a constraint."""
     g = tuple(x.c_g[c, k] for k in range(3))
     return nearest(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], load(x, c))
 
 
 def admissible_row(x: Any, i: Any) -> Any:
-    """The admissible impulse next to that of a row: beyond its largest speed it has none."""
+    """The admissible impulse nearest to that of a row; beyond its largest speed it is 0."""
     return clamp(x.r_g[i], minimum(x.r_low[i], 0.0), maximum(x.r_high[i], 0.0))
 
 
 def outside(x: Any) -> Any:
-    """The share of the impulses that is not admissible."""
+    """The fraction of the impulses that is not admissible."""
 
     def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
         for k, found in enumerate(once(x, admissible, c)):
@@ -552,10 +557,11 @@ def outside(x: Any) -> Any:
 
 
 def finish(x: Any, goal: Any, later: Any) -> tuple[Any, Any]:
-    """1 where this is a solution, with admissible impulses and the momentum that they leave solved, else 0.
+    """Project the impulses and remove the remaining momentum error; returns 1 for a solution, else 0, and the
+    error.
 
-    The error comes with it. Where it is no solution, what is left goes by the next iterations. ``goal``:
-    tolerance; ``later``: 0 where one direction leads here, which is not a sum.
+    Without a solution, the next iterations remove the rest. ``goal``: tolerance; ``later``: 0 if a single
+    Newton step led here, so that nothing was summed up.
     """
 
     def met() -> tuple[Any, Any]:
@@ -577,13 +583,13 @@ def finish(x: Any, goal: Any, later: Any) -> tuple[Any, Any]:
 
 
 def project(x: Any) -> None:
-    """Impulses become the admissible ones next to them."""
+    """Replace the impulses by the nearest admissible ones."""
     for_range(x.n_of[0], lambda c: write_row(x.c_g, c, once(x, admissible, c)))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, admissible_row(x, i)))
 
 
 def polish(x: Any) -> None:
-    """What is left of the momentum, by the factors that there are; velocity products stay."""
+    """Remove the remaining error of momentum with the present factors and velocity products."""
     for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
     once(x, expect_these)
@@ -592,9 +598,9 @@ def polish(x: Any) -> None:
 
 
 def ray(x: Any) -> None:
-    """The share of the admissible impulses that costs least: momentum is exact, and no energy is made.
+    """Scale the admissible impulses so that the cost is least: momentum is exact, and no energy is created.
 
-    theta = clip(g.(aim - J y*) / (g.J H^-1 J^T g + g.R g), 0, 1),  y = y* + theta H^-1 J^T g,  H y* = b
+    theta = clip(g.(aim - J y*) / (g.J H^-1 J^T g + g.R g), 0, 1), y = y* + theta H^-1 J^T g, H y* = b
     """
     x.n_of[4] = 0
     once(x, assemble, 0, 0)
@@ -635,9 +641,9 @@ def see(x: Any, v: Any, u: Any) -> None:
 
 
 def multiply_again(x: Any) -> None:
-    """Multipliers of loops and prescribed joints: they aim at the impulses that they have.
+    """Method of multipliers: loops and prescribed joints aim at their present impulses.
 
-    Those that have no part in an impact (landings.py) have none: their compliance is infinite.
+    Those that take no part in an impact (landings.py) have none: their compliance is infinite.
     """
 
     def of_constraint(c: Any) -> None:
@@ -659,14 +665,14 @@ def multiply_again(x: Any) -> None:
 
 
 def multiply_from_zero(x: Any) -> None:
-    """Multipliers aim at no impulse: those that a failed attempt has led to may be of any size."""
+    """Reset the multipliers to 0: after a failed attempt they may have any size."""
     for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [0.0] * 3))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, 0.0))
     once(x, multiply_again)
 
 
 def report(x: Any, it: Any, e: Any, settled: Any) -> None:
-    """Statistics; where something is not finite the whole solution is not."""
+    """Enter the statistics; if anything is not finite, the entire solution counts as not finite."""
     x.solved[0], x.solved[1] = 1.0 * it, e
     finite = e < math.inf
     x.solved[2] = where(settled, 0.0, 1.0)
@@ -678,13 +684,14 @@ def report(x: Any, it: Any, e: Any, settled: Any) -> None:
 
 
 def grow(x: Any, before: Any) -> Any:
-    """Follow the solution with less friction to that with all of it; the iterations, with those before.
+    """Continuation: follow the solution from less friction to all of it; returns the iterations, including
+    those before.
 
-    The velocities of all between are bounded: where the first is the only one, their path leads from one to
-    the other. Each iteration goes to where the first force changes its state, or twice as far as the one
-    before if that is more, and no farther than the tangents hold. Where the path turns back, the determinant
-    of A changes its sign: friction becomes less then, until the path turns again. It may have turned before
-    its end, so that is not reached before the error is gone, too.
+    The velocities of all solutions on the path are bounded, so where the first one is the only one, its path
+    leads to full friction. Each iteration goes to where the first force changes its state, or twice as far as
+    the previous one if that is more, and no farther than the tangents are valid. Where the path turns back,
+    the determinant of A changes its sign, and friction decreases until the path turns again. Since it may
+    turn just before its end, full friction is not reached before the error is gone, too.
     """
 
     def turn(it: Any, e: Any, longest: Any, least: Any) -> tuple[Any, Any, Any, Any]:
@@ -711,11 +718,12 @@ def grow(x: Any, before: Any) -> Any:
 
 
 def along_path(x: Any, longest: Any, least: Any) -> None:
-    """The direction to the path, and along it to where the first force changes its state.
+    """Compute the step to the path, and along it to where the first force changes its state.
 
-    Along it, by the share s of friction, A e = J^T dg/ds. To it, it is orthogonal to (e, 1), by H and by the
-    square of J^T dg/ds: where the path turns back, it has no point with the same s nearby. ``longest``,
-    ``least``: change of the share of friction at most, and what it may be at least, beyond such a change.
+    Along the path, with the share s of friction, A e = J^T dg/ds. The step to the path is orthogonal to (e,
+    1), in the metric of H and of the square of J^T dg/ds: where the path turns back, it has no point with the
+    same s nearby. ``longest``, ``least``: bounds of the change of s; the latter is allowed across changes of
+    state.
     """
 
     def weight(j: Any, all_: Any) -> Any:
@@ -747,10 +755,10 @@ def along_path(x: Any, longest: Any, least: Any) -> None:
 
 
 def take_friction(x: Any, less: Any) -> None:
-    """Friction acts but for so much of it. Each contact's grows at a rate of its own, to all at the end.
+    """Reduce friction by a share ``less``; that of each contact grows at a rate of its own.
 
-    Contacts that are mirror images would else change their states at once, and the sign of the determinant
-    would not tell which way the path goes on.
+    Otherwise contacts that are mirror images would change state at the same time, and the sign of the
+    determinant would not tell which way the path goes on.
     """
 
     def of_constraint(c: Any) -> None:
@@ -762,19 +770,19 @@ def take_friction(x: Any, less: Any) -> None:
 
 
 def own_rate(x: Any, c: Any) -> Any:
-    """A number from 0 to 1 for a constraint, of which no two are nearly equal, on each path another."""
+    """A number from 0 to 1 for a constraint: no two are nearly equal, and each path has others."""
     turns = APART * x.less[2] * (1.0 * c)
     return turns - floor(turns)
 
 
 def rates_of_friction(x: Any, c: Any) -> list[Any]:
-    """How mu and arm of a constraint change along the direction: not at all but along a path."""
+    """Derivatives of mu and arm of a constraint along the step; 0 except on a path."""
     rate = -x.less[1] * (1.0 + own_rate(x, c) * (2.0 * x.less[0] - 1.0))
     return [where(abs(x.less[1]) > 0.0, rate * x.c_full[c, k], 0.0) for k in range(2)]
 
 
 def expect_more(x: Any) -> None:
-    """What is expected of impulses, where friction has changed along the direction."""
+    """Add the change of the expected impulses by the change of friction along the step."""
 
     def of_constraint(c: Any) -> None:
         p, acts = tried_of(x, c, HERE, mobility(x, c)), (x.c_mu[c], x.c_arm[c])
@@ -788,19 +796,19 @@ def expect_more(x: Any) -> None:
 
 
 def mobility(x: Any, c: Any) -> Any:
-    """w of a constraint; what loops hold they hold at once."""
+    """Mobility w of a constraint; 0 for those of loops."""
     return where(x.c_kind[c] == LINE, 0.0, x.c_w[c])
 
 
 def impulse_at(x: Any, c: Any, k: Any, share: Any) -> Any:
-    """A component of the impulse of a constraint at a share of the direction."""
+    """A component of the impulse of a constraint after a fraction of the Newton step."""
     if share is HERE:
         return x.c_g[c, k]
     return x.c_g[c, k] + share * x.c_expected[c, k]
 
 
 def row_impulse_at(x: Any, i: Any, share: Any) -> Any:
-    """The impulse of a row at a share of the direction."""
+    """The impulse of a row after a fraction of the Newton step."""
     if share is HERE:
         return x.r_g[i]
     return x.r_g[i] + share * x.r_expected[i]
@@ -814,10 +822,10 @@ def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
 
 
 def tangent_of(x: Any, c: Any) -> tuple[Any, Any, list[Any]]:
-    """G of a constraint; what of its impulse is in proportion to N of its contact; its tangent's impulse.
+    """G of a constraint, the part of its impulse proportional to N of its contact, and its tangent's impulse.
 
-    Where tangents are soft each has, beside its own compliance, that share of its mobility, and aims at the
-    velocity that makes up for it at the impulse that there is.
+    A softened tangent has a share of the mobility in addition to its compliance, and aims at the velocity
+    that compensates it at the present impulse.
     """
     w, N = mobility(x, c), load(x, c)
     more = x.errors[5] * w
@@ -847,12 +855,14 @@ def row_tangent_of(x: Any, i: Any) -> tuple[Any, Any]:
 
 
 def load(x: Any, c: Any, share: Any = HERE) -> Any:
-    """Normal impulse of the contact that a patch belongs to, at a share of the direction."""
+    """Normal impulse of the contact that torsional friction belongs to, after a fraction of the
+    Newton step.
+    """
     return impulse_at(x, where(x.c_kind[c] == SPIN, x.c_of[c], c), 2, share)
 
 
 def tried_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, ...]:
-    """p of a constraint at a share of the direction."""
+    """Trial impulse p of a constraint after a fraction of the Newton step."""
     R, u = (x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]), [x.c_u[c, k] for k in range(3)]
     if share is not HERE:
         u = [u[k] + share * x.c_du[c, k] for k in range(3)]
@@ -860,7 +870,7 @@ def tried_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, ...]:
 
 
 def tried_of_row(x: Any, i: Any, share: Any, w: Any) -> tuple[Any, Any, Any]:
-    """p of a row, and p with its largest speed to both sides."""
+    """Trial impulse p of a row, and p with its largest speed in both directions."""
     j, gain = x.r_row[i], x.r_gain[i]
     y = x.y[j] if share is HERE else x.y[j] + share * x.d[j]
     u, g, speed = gain * y, row_impulse_at(x, i, share), x.r_speed[i]
@@ -903,9 +913,10 @@ def error_of_laws(x: Any) -> Any:
 
 
 def error(x: Any) -> Any:
-    """The error beyond rounding, relative to the impulses that act in the step, each by its own size.
+    """The error beyond rounding, relative to the sum of the sizes of the impulses in the step.
 
-    Weight, and motors against stops, may be no net impulse; sqrt(M) g dt is the weight's in this measure.
+    Their resultant would be no measure: weight, or a motor against a joint limit, may cancel. sqrt(M) g dt is
+    the weight's size in this measure.
     """
 
     def momentum(j: Any, *sums: Any) -> tuple[Any, ...]:
@@ -918,14 +929,14 @@ def error(x: Any) -> Any:
 
 
 def squares_of(x: Any, j: Any) -> list[Any]:
-    """Squares of what is left of the momentum in a row, of what is given and acts there, and of all [J]."""
+    """Squares of residual, given impulses, acting ones and their sum in a row, times its mobility [J]."""
     r, weight = x.residual[j], x.row_mobility[j]
     numbers = r, x.span[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
     return [z * z * weight for z in numbers]
 
 
 def square_of_row(x: Any, i: Any) -> Any:
-    """Rows one by one: a motor against a stop is no net impulse, and yet the error is judged by it."""
+    """Rows one by one: a motor against a joint limit has no net impulse, yet the error is relative to it."""
     g = x.r_gain[i] * x.r_g[i]
     return g * g * x.row_mobility[x.r_row[i]]
 
@@ -933,7 +944,7 @@ def square_of_row(x: Any, i: Any) -> Any:
 def beyond_rounding(
     x: Any, time: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any
 ) -> Any:
-    """The root of what is left beyond rounding, relative to the roots of what acts, weight for a time [s]."""
+    """Root of the residual beyond rounding, relative to the impulses and to the weight over a time [s]."""
     found, least = sqrt(left), in_precision(*ROUNDING) * sqrt(all_)
     gravity = vector(x.gravity)
     weight = time * sqrt(mass * gravity.dot(gravity))
@@ -944,7 +955,7 @@ def beyond_rounding(
 def error_of_groups(x: Any) -> Any:
     """The largest error of a group (groups.py), relative to its own impulses and its weight in a step.
 
-    In impacts, too: of a linkage that none of them concerns, impulses are rounding.
+    Also in impacts: the impulses of a linkage that takes part in none of them are rounding.
     """
 
     def momentum(j: Any) -> None:
@@ -987,10 +998,10 @@ def _dot(E: Any, V: Any) -> Any:
 
 
 def take_products(x: Any) -> None:
-    """C at the mean velocity; that of the guess in parts where it would change by ten times their momentum.
+    """C at the mean velocity; in parts where it would change by ten times their momentum, that of the guess.
 
-    A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
-    last beyond all numbers.
+    In such a step a joint would turn by about a radian, and the error would grow from iteration to iteration,
+    beyond all bounds.
     """
     cond(x.span[0] > 0.0, lambda: once(x, _take_products), nothing)
 
@@ -1016,7 +1027,7 @@ def _take_products(x: Any) -> None:
 
 
 def those_of_the_guess(x: Any, first: Any, count: Any) -> None:
-    """The velocity products of the guess, in so many rows."""
+    """Copy the velocity products of the guess in so many rows."""
     for_range(count, lambda k: put(x.C, first + k, x.C_guess[first + k]))
     for_range(count, lambda k: put(x.y_of_C, first + k, x.guess[first + k]))
 
@@ -1050,18 +1061,20 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 
 
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
-    """Take a share of d: all of it where that leads nearer, or half; the share, and the error there.
+    """Line search: take all of d if that reduces the error, or half; returns the fraction taken and the error
+    there.
 
-    It does where the error is less, and where tangents are soft (:func:`soften`) also where the direction
-    that follows is shorter (:func:`is_shorter`). Else it ends where the first force changes its state, or
-    twice as far as the last one that was cut, half as far for each since, if that is more, up to a quarter:
-    of thousands of forces the first changes after a thousandth. Not so after the first path: motors at their
-    limits, of links that hardly have an inertia, may be flung past a solution again and again. Where A has a
-    negative determinant the path to a solution goes the other way. The first direction, from a guess, is
-    taken whole, and so is one from where the error is rounding. Errors are those of new velocity products:
-    else two states may take turns.
-    ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
-    taken whole or not at all.
+    With softened tangents (:func:`soften`), it is also taken if the next Newton step is shorter
+    (:func:`is_shorter`). Otherwise it ends where the first force changes its state or, if that is more, at
+    twice the fraction of the last cut step, halved for each step since, up to a quarter: of thousands of
+    forces the first one changes after a thousandth. This doubling ends with the first path of continuation:
+    motors at their limits, on links with hardly any inertia, may be flung past a solution again and again. If
+    the determinant of A is negative, the path to a solution goes the other way. The first step, from a guess,
+    is taken in full, and so is one whose error is rounding. Errors include new velocity products; otherwise
+    two states may alternate.
+
+    ``later``: 0 for these two; ``kept``: 1 if the tangents are from an earlier iteration: the step is then
+    taken in full or not at all.
     """
     before, soft = x.errors[0] + x.errors[1], x.errors[5] > 0.0
 
@@ -1097,11 +1110,11 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
 
 
 def is_shorter(x: Any) -> Any:
-    """Whether the direction that the factors of this one give from here is shorter; all but Vd and Jg stay.
+    """Natural monotonicity test: whether the Newton step from here with the present factors is shorter.
 
-    That shows that it leads nearer where the error does not: forces that hardly move anything, as those of a
-    body that is wedged in, may be far from a solution where the error is small, and on that way it is larger,
-    as where the direction of friction turns.
+    This shows progress where the error does not: forces that hardly move anything, such as those of a wedged
+    body, may be far from a solution although the error is small, and it rises on the way there, as where the
+    direction of friction turns. All but Vd and Jg stay.
     """
 
     def keep(c: Any) -> None:
@@ -1144,7 +1157,7 @@ def size_of_direction(x: Any) -> Any:
 
 
 def sign_of_A(x: Any) -> Any:
-    """The sign of its determinant: that of the product of its pivots. A symmetric one has none below 0."""
+    """The sign of the determinant of A: the product of the signs of its pivots; + for a symmetric A."""
 
     def of_pivot(k: Any, sign: Any) -> Any:
         return where(x.Dinv[k] < 0.0, -sign, sign)
@@ -1153,7 +1166,9 @@ def sign_of_A(x: Any) -> Any:
 
 
 def first_change(x: Any, sign: Any) -> Any:
-    """A share of the direction, forwards or backwards, just beyond the first change of a force's state."""
+    """The fraction of the Newton step, in either direction, just beyond the first change of a
+    force's state.
+    """
 
     def of_constraint(c: Any, least: Any) -> Any:
         kind, w = x.c_kind[c], mobility(x, c)
@@ -1185,7 +1200,7 @@ def first_change(x: Any, sign: Any) -> Any:
 
 
 def _meets(p: Any, d: Any, most: Any, more: Any) -> list[Any]:
-    """The shares of a direction at which |p + share d| = most + share more."""
+    """The fractions of a Newton step at which |p + share d| = most + share more."""
     square = d[0] * d[0] + d[1] * d[1] - more * more
     half = d[0] * p[0] + d[1] * p[1] - more * most
     zero = p[0] * p[0] + p[1] * p[1] - most * most
@@ -1197,12 +1212,12 @@ def _meets(p: Any, d: Any, most: Any, more: Any) -> list[Any]:
 
 
 def _ahead(end: Any, most: Any, more: Any) -> Any:
-    """A share at which a force meets its bound, most + share more, if there is one, else infinity."""
+    """The fraction at which a force meets its bound, most + share more; infinity if it does not."""
     return where(most + end * more > 0.0, end, math.inf)
 
 
 def _at(way: Any, speed: Any) -> Any:
-    """way / speed where that lies ahead, else infinity."""
+    """way / speed if that is positive, else infinity."""
     moves = abs(speed) > 0.0
     share = way / where(moves, speed, 1.0)
     return where(moves & (share > rounding(AHEAD, 0.5)), share, math.inf)

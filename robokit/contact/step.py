@@ -103,13 +103,13 @@ def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
 
 
 def step_by_matrix(x: Any) -> None:
-    """The same of deep trees, too (articulated.py): pages and reproducible runs do without that code."""
+    """The same with the matrix also for deep trees (articulated.py), for pages and reproducible runs."""
     x.by_matrix = True
     step(x)
 
 
 def step(x: Any) -> None:
-    """One step, if there was place for the one before."""
+    """One step, if the previous one had enough memory."""
     cond(x.needed[0] > 0, nothing, lambda: _step(x))
 
 
@@ -119,7 +119,7 @@ def _step(x: Any) -> None:
 
 
 def to_middle(x: Any) -> None:
-    """Half a step of drift, and what acts there."""
+    """Half a step of drift, and the forces at the middle."""
     half = 0.5 * x.dt[0]
     begin(x)
     note_state(x)
@@ -141,7 +141,7 @@ def _kick(x: Any) -> None:
 
 
 def from_middle(x: Any) -> None:
-    """Accounts of the solution, and the other half of the step."""
+    """Enter the solution into the accounts, and drift for the other half of the step."""
     half = 0.5 * x.dt[0]
     remember(x)
     account(x)
@@ -151,7 +151,7 @@ def from_middle(x: Any) -> None:
 
 
 def finish(x: Any, half: Any) -> None:
-    """The second half of the drift, and what a step keeps."""
+    """The second half of the drift, and the state that the next step needs."""
     set_velocity(x)
     once(x, advance, x.q, x.v, x.ahead, half)
     joints.place(x, END)
@@ -165,7 +165,7 @@ def finish(x: Any, half: Any) -> None:
 
 
 def give(x: Any) -> None:
-    """Velocity before, the given forces, and the velocity that the iteration begins with."""
+    """Set the velocity before the kick, the given forces, and the initial guess of the iteration."""
     for k in range(3):
         x.middle[k] = x.origin[k]
     once(x, act)
@@ -195,7 +195,7 @@ def give(x: Any) -> None:
 
 
 def set_velocity(x: Any) -> None:
-    """After the solve."""
+    """Set v to the velocity of the solution, after the solve."""
 
     def dof(j: Any) -> None:
         x.change[j] = x.y[j] - x.v0[j]
@@ -208,14 +208,14 @@ def set_velocity(x: Any) -> None:
 
 
 def note_state(x: Any) -> None:
-    """What :func:`go_back` goes back to."""
+    """Store the state that :func:`go_back` restores."""
     for_range(x.nq, lambda k: put(x.q_before, k, x.q[k]))
     for_range(x.nv, lambda k: put(x.v_before, k, x.v[k]))
     _copy_near(x, "", "_before")
 
 
 def fits(x: Any) -> Any:
-    """Whether there was place; ``needed`` says how much is needed."""
+    """Whether the arrays were large enough; ``needed`` has the sizes that are needed."""
     needs = [x.counts[0], x.counts[1], x.counts[3], x.n_of[0], x.n_of[1], x.filled[0]]
     of_pairs = [x.n_near, x.n_candidates] if _remembers(x) else [0, 0]
     sizes = [x.n_contacts, *of_pairs, x.n_constraints, x.n_rows, x.n_fill]
@@ -232,12 +232,12 @@ def fits(x: Any) -> Any:
 
 
 def _remembers(x: Any) -> bool:
-    """Whether detection hands something to the next step."""
+    """Whether collision detection keeps data for the next step."""
     return hasattr(x, "n_near")
 
 
 def go_back(x: Any) -> None:
-    """To the state before the step."""
+    """Restore the state before the step."""
     x.needed[0] = 1
     for_range(x.nq, lambda k: put(x.q, k, x.q_before[k]))
     for_range(x.nv, lambda k: put(x.v, k, x.v_before[k]))
@@ -245,7 +245,7 @@ def go_back(x: Any) -> None:
 
 
 def _copy_near(x: Any, source: str, to: str) -> None:
-    """The memory of detection: arrays whose names end so to those whose names end otherwise."""
+    """Copy the memory of collision detection between arrays whose names have these two endings."""
 
     def array(name: str, ending: str) -> Any:
         return getattr(x, name + ending)

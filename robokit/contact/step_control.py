@@ -1,22 +1,22 @@
 """Steps that are divided until their error is below a tolerance.
 
-A step of dt is taken in parts of n ticks, TICKS of which are dt. Each part is taken once as a whole and once
-as two halves, and goes on from the halves. What the two are apart is the error of the whole; that of the
-halves is a quarter of it, or half where something is hit:
+A step of dt is taken in parts of n ticks; TICKS of them are dt. Each part is computed once in a single step
+and once in two halves, and continues from the halves. The difference of the two is the error of the single
+step; that of the halves is a quarter of it, or half in an impact:
 
     error = max over the coordinates of weight |q_halves - q_whole|
 
-An error above the tolerance halves the part: what was its first half is then the whole. An error below a
-quarter of the tolerance doubles the next part, whose error is then expected to be four times as large; a
-part begins only where its own length divides its beginning. So all lengths are dt over powers of two, and
-which are taken follows from the state alone. A part of two ticks is taken in any case,
-and counted (`not_met`) if its error is above the tolerance.
+If the error is above the tolerance, the part is halved: its first half is then the single step. If it is
+below a quarter of the tolerance, the next part is doubled, since its error is expected to be four times as
+large; a part only begins at multiples of its own length. So all lengths are dt over powers of two, and follow
+from the state alone. A part of two ticks is accepted in any case, and counted (`not_met`) if its error is
+above the tolerance.
 
 The step (step.py) is a kernel of its own, and the same machine code whoever calls it.
 
-Source: step doubling as in Press et al., Numerical Recipes, 17.2; that configurations decide, as
-in CENIC (V. Kurtz, A. Castro 2025).
-Cost: three steps a part, of which two are gone on from; two for one that is rejected.
+Source: step doubling as in Press et al., Numerical Recipes, 17.2; that configurations decide, as in CENIC (V.
+Kurtz, A. Castro 2025).
+Cost: three steps for a part, two of which advance the state; two for one that is rejected.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CONTROLLED = (*STEP_TAKES, *CONTROL)  # all that a controlled step takes
 
 @functools.cache
 def controlled_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
-    """The kernel of a controlled step, of all robots; ``springs`` as in :func:`step_kernel`."""
+    """The kernel of a controlled step; it serves all robots. ``springs`` as in :func:`step_kernel`."""
     inner = step_kernel(reproducible, springs)
     return kernel_of(
         "contact_controlled_step" + "_of_springs" * bool(springs),
@@ -113,7 +113,7 @@ def controlled_step(x: Any, step: LoopKernel) -> None:
 
 
 def _take(x: Any, step: LoopKernel, at: Any, n: Any) -> None:
-    """A step of n ticks, that begins after so many."""
+    """Take a step of n ticks that begins after so many ticks."""
     share = (0.0 + n) * (1.0 / TICKS)
     put(x.part_dt, 0, x.dt[0] * share)
     put(x.part_of_step, 0, share)
@@ -143,14 +143,14 @@ def _accept(x: Any, n: Any, met: Any) -> None:
 
 
 def _reject(x: Any) -> None:
-    """What was the first half is the whole of the next part."""
+    """Reject a part: its first half becomes the single step of the next part."""
     _copy(x, "before_", "")
     _note(x.q_half, x.q_whole, x.nq)
     put(x.control, 0, x.control[0] + where(x.needed[0] == 0, 1.0, 0.0))
 
 
 def _error(x: Any) -> Scalar:
-    """See the head; not a number where a state is none."""
+    """The error as above; not a number if a state is not finite."""
 
     def coordinate(k: Any, most: Scalar) -> Scalar:
         off = x.coordinate_weight[k] * abs(x.q[k] - x.q_whole[k])
@@ -164,7 +164,7 @@ def _note(source: Any, to: Any, n: Any) -> None:
 
 
 def _copy(x: Any, source: str, to: str) -> None:
-    """All that a step hands on, from the names with one prefix to those with another."""
+    """Copy the state that a step passes on, between arrays whose names have these two prefixes."""
     for a in KEPT:
         _copy_array(a, getattr(x, source + a.name), getattr(x, to + a.name))
 

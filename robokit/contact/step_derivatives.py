@@ -248,7 +248,7 @@ OWN = ("W", "a", "f", "composite", "mean")  # work arrays with the names and pur
 
 
 def arrays() -> tuple[ArrayOf, ...]:
-    """All that derivatives take."""
+    """All arrays that derivatives take."""
     tables = (
         *SHAPES,
         *FORCES,
@@ -273,10 +273,10 @@ def kernel_of_copies(
     own: Sequence[ArrayOf],
     found: str,
 ) -> LoopKernel:
-    """A kernel that goes on with arrays of a step that has kicked, and writes over them.
+    """A kernel that continues with the arrays of a step after its kick, and overwrites them.
 
-    ``given``: these arrays; ``own``: those that it takes besides them and those of derivatives; ``found``:
-    what it makes.
+    ``given``: these arrays; ``own``: its own arrays besides them and those of derivatives; ``found``: its
+    outputs.
     """
     of_step = {a.name: replace(a, role="inout") for a in given}
     more = {a.name: a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *own)}
@@ -286,12 +286,12 @@ def kernel_of_copies(
 
 @functools.cache
 def derivatives_kernel() -> LoopKernel:
-    """The kernel of a step's derivatives, of all robots."""
+    """The kernel of a step's derivatives; it serves all robots."""
     return kernel_of("contact_step_derivatives", step_derivatives, arrays(), by_source=True)
 
 
 def step_derivatives(x: Any) -> None:
-    """``next``: the changes of the next q and v, by q, v and tau; and these themselves."""
+    """``next``: derivatives of the next q and v by q, v and tau; and these themselves."""
     kick(x)
     once(x, drift_tangents, 0, x.v_before, x.v_before)
     right_sides(x)
@@ -300,7 +300,9 @@ def step_derivatives(x: Any) -> None:
 
 
 def finish(x: Any, way: Any, dy_way: Any, bent: Any = None) -> None:
-    """``next`` from dy, and the end of the step; ``way``: velocity of the way there, which dy_way changes."""
+    """``next`` from dy, and the end of the step; ``way``: velocity of the second drift, whose derivative is
+    dy_way.
+    """
     end(x, way)
     once(x, drift_tangents, 1, way, x.y)
     _end(x, dy_way)
@@ -314,13 +316,13 @@ def kick(x: Any) -> None:
 
 
 def resist(x: Any) -> None:
-    """What constraints add to r_q, r_v and r_y, and the factors of this."""
+    """Add the contribution of constraints to r_q, r_v and r_y, and factor the latter."""
     constrain(x)
     settle(x)
 
 
 def balance(x: Any, after: Any) -> None:
-    """r_q, r_v and r_y of what moves without constraints; ``after``: velocity after the step, in most y."""
+    """r_q, r_v and r_y without constraints; ``after``: velocity after the step, usually y."""
     dt = x.dt[0]
 
     def rates(j: Any) -> None:
@@ -347,7 +349,9 @@ def balance(x: Any, after: Any) -> None:
 
 
 def constrain(x: Any, row_besides: Callable[[Any], None] = lambda _: None) -> None:
-    """What constraints add to r_q, r_v and r_y; ``row_besides``: called with the number of each row."""
+    """Add the contribution of constraints to r_q, r_v and r_y; ``row_besides``: called with the number of
+    each row.
+    """
 
     def row(i: Any) -> None:
         _row(x, i)
@@ -358,20 +362,20 @@ def constrain(x: Any, row_besides: Callable[[Any], None] = lambda _: None) -> No
 
 
 def by_own_inertia(x: Any, do: Callable[[Any], None]) -> None:
-    """Call do(i) with all rows, which enters how their forces change with H_jj; to r_q by what j moves."""
+    """Call do(i) for each row, to enter the change of its force with H_jj; to r_q by the motion of dof j."""
     for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
     for_range(x.n_of[1], do)
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
 
 
 def settle(x: Any) -> None:
-    """What closed loops change, and the factors of r_y."""
+    """Add the contribution of closed loops, and factor r_y."""
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 
 
 def end(x: Any, way: Any) -> None:
-    """``q_next`` and ``v_next``: the second drift, with a velocity of the way."""
+    """``q_next`` and ``v_next``: the second drift, with its own velocity ``way``."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
     once(x, advance, x.q_next, x.v_next, way, 0.5 * x.dt[0])
@@ -381,7 +385,7 @@ def end(x: Any, way: Any) -> None:
 
 
 def _row(x: Any, i: Any) -> None:
-    """A row of a joint: it changes with the coordinate and the speed that its aim follows."""
+    """Add a row of a joint: its aim follows the coordinate and the speed."""
     j, gain, kind = x.r_row[i], x.r_gain[i], x.r_kind[i]
     dt, u, R = x.dt[0], gain * x.y[j], x.r_R[i]
     follows = by_speed(x, i)
@@ -409,7 +413,7 @@ def _row(x: Any, i: Any) -> None:
 
 
 def by_speed(x: Any, i: Any) -> Any:
-    """How a row follows its speed, to r_y, at its motor's largest speed, too; 1 where it follows its aim."""
+    """Add the dependence of a row on its speed to r_y; returns 1 if the row follows its aim."""
     j, gain = x.r_row[i], x.r_gain[i]
     follows, g, room = follows_aim(x, i)
     limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
@@ -420,7 +424,7 @@ def by_speed(x: Any, i: Any) -> Any:
 
 
 def by_own(x: Any, i: Any) -> Any:
-    """Gain of a row over H_jj; 0 of a link without mass, whose compliances nothing of its own changes."""
+    """Gain of a row over H_jj; 0 for a massless link, whose compliances do not depend on its own inertia."""
     j = x.r_row[i]
     own = x.H[place_in_H(x, j, j)]
     moves = own > 0.0
@@ -428,9 +432,10 @@ def by_own(x: Any, i: Any) -> Any:
 
 
 def opposes(x: Any, i: Any, R: Any, change: Any) -> Any:
-    """Share of a damper or motor that opposes a change of its speed in an impact (landings.py), 0 of others.
+    """Fraction by which a damper or motor opposes a change of its speed in an impact (landings.py), 0 for
+    other rows.
 
-    ``R``: its compliance in a step. Where its mobility is 1/H_jj, that changes its force, to ``own_change``.
+    ``R``: its compliance in a step. If its mobility is 1/H_jj, that changes its force, to ``own_change``.
     """
     w, acts = x.r_w[i], where(damps(x, i), follows_aim(x, i)[0], 0.0)
     own = where(w > x.r_loose[i], acts * by_own(x, i), 0.0)
@@ -439,15 +444,16 @@ def opposes(x: Any, i: Any, R: Any, change: Any) -> Any:
 
 
 def by_motor(x: Any, i: Any) -> None:
-    """Joint forces that go through a motor are impulses of its row, and not felt beyond its limits: in dy."""
+    """Joint forces that act through a motor are impulses of its row; in dy, they have no effect at limits."""
     j = where(x.r_kind[i] == MOTOR, x.r_row[i], 0)
     felt = cond(x.r_kind[i] == MOTOR, lambda: x.dt[0] * follows_aim(x, i)[0], lambda: 1.0 * x.dy[j, 2, j])
     x.dy[j, 2, j] = felt
 
 
 def follows_aim(x: Any, i: Any) -> tuple[Any, Any, Any]:
-    """1 where a row follows its aim, 0 at the largest effort or speed of its motor; its impulse but for the
-    largest speed, and how far from that it is.
+    """Whether a row follows its aim: 1, or 0 at the largest effort or speed of its motor.
+
+    Also its impulse without the speed limit, and the distance from that limit.
     """
     u = x.r_gain[i] * x.y[x.r_row[i]]
     free = (x.r_aim[i] - u) / x.r_R[i]
@@ -457,10 +463,10 @@ def follows_aim(x: Any, i: Any) -> tuple[Any, Any, Any]:
 
 
 def _mobilities(x: Any, k: Any) -> None:
-    """Dry friction that holds, g = -u/R, and motors at their largest speed, R a share of 1/H_jj: how these
-    impulses change with dof k farther out.
+    """Change of impulses with dof k farther out, for compliances that are a share of 1/H_jj.
 
-    d(H_jj) = -2 (S_k x S_j) . I S_j, I of all that k carries.
+    These are dry friction that holds, g = -u/R, and motors at their largest speed: d(H_jj) = -2 (S_k x S_j) .
+    I S_j, with the inertia I of all that k carries.
     """
     b, S_k = x.dof_body[k], motion(x.S, k)
     I = inertia(x.composite, b)
@@ -482,7 +488,7 @@ def _mobilities(x: Any, k: Any) -> None:
 
 
 def right_sides(x: Any) -> None:
-    """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced."""
+    """The right sides of dy, (nv, 3 nv): the unbalanced momentum by changes of q, v and tau."""
     h, dt = 0.5 * x.dt[0], x.dt[0]
 
     def row(i: Any) -> None:
@@ -586,13 +592,15 @@ def _end(x: Any, dy_way: Any) -> None:
 
 @functools.cache
 def pullback_kernel() -> LoopKernel:
-    """The kernel of a step's reverse mode, of all robots."""
+    """The kernel of a step's reverse mode; it serves all robots."""
     taken = tuple(a for a in arrays() if a.name != "next")
     return kernel_of("contact_step_pullback", step_pullback, (*taken, *STEP_PULLBACK), by_source=True)
 
 
 def step_pullback(x: Any) -> None:
-    """``of_start`` and what parameters are worth, from ``of_end``; of a step that stopped after its kick."""
+    """``of_start`` and the gradients with respect to parameters, from ``of_end``; for a step that stopped
+    after its kick.
+    """
 
     def prepare() -> None:
         kick(x)
@@ -626,7 +634,7 @@ def step_pullback(x: Any) -> None:
 
 
 def of_parameters(x: Any) -> None:
-    """What all of them are worth, from ``mu``."""
+    """Gradients with respect to all parameters, from ``mu``."""
     no_parameters(x)
     once(x, velocities, x.mu, x.V_mu)
     for_range(x.n_bodies, lambda b: of_body(x, b))
@@ -635,7 +643,7 @@ def of_parameters(x: Any) -> None:
 
 
 def no_parameters(x: Any) -> None:
-    """They are worth nothing."""
+    """Set the gradients with respect to parameters to 0."""
     for_range(x.n_shapes, lambda s: write_row(x.of_shape, s, [0.0] * 2))
     for_range(2, lambda k: put(x.of_between, k, 0.0))
     for_range(x.n_motors, lambda m: put(x.of_motor, m, 0.0))
@@ -646,7 +654,7 @@ def no_parameters(x: Any) -> None:
 
 
 def of_body(x: Any, b: Any) -> None:
-    """Add its inertia and its weight; the world has none."""
+    """Add the gradients with respect to the inertia of a body, through its inertia and its weight."""
     V, W, A = (motion(M, b) for M in (x.V_mu, x.W, x.a))
     momentum = inertia(x.I, b) @ V
     for k, each in enumerate(momentum.lin):
@@ -663,7 +671,7 @@ def of_body(x: Any, b: Any) -> None:
 
 
 def _ten(X: Motion, Y: Motion) -> list[Any]:
-    """The numbers that X . I Y is linear in, in the order of ``inertia``."""
+    """The numbers in which X . I Y is linear, in the order of ``inertia``."""
     h = Y.lin.cross(X.ang) - Y.ang.cross(X.lin)
     a, b = tuple(X.ang), tuple(Y.ang)
 
@@ -683,7 +691,7 @@ def _ten(X: Motion, Y: Motion) -> list[Any]:
 
 
 def of_law(x: Any, c: Any, k: int, worth: Any) -> None:
-    """Add what friction (k = 0) or restitution (1) of a contact is worth."""
+    """Add the gradient with respect to the friction (k = 0) or restitution (1) of a contact."""
 
     def of_shape() -> None:
         add(x.of_shape, (x.contact_shapes[c, 1], k), worth)
@@ -692,9 +700,11 @@ def of_law(x: Any, c: Any, k: int, worth: Any) -> None:
 
 
 def of_constraint(x: Any, i: Any, more: Vector3, of_aim: Callable[..., None] = lambda *_: None) -> None:
-    """Add what friction of a constraint is worth; its impulse is worth ``more`` besides.
+    """Add the gradient with respect to the friction of a constraint; its impulse has the additional gradient
+    ``more``.
 
-    ``of_aim(i, worth)``: called with what the aim of contact constraint i along its normal is worth.
+    ``of_aim(i, worth)``: called with the gradient with respect to the aim of contact constraint i along its
+    normal.
     """
 
     def seen() -> Vector3:
@@ -723,9 +733,10 @@ def of_constraint(x: Any, i: Any, more: Vector3, of_aim: Callable[..., None] = l
 
 
 def of_motor(x: Any, i: Any, change: Any = 0.0) -> None:
-    """Add what the force of a row's motor is worth, and its b; nothing if it is another row.
+    """Add the gradients with respect to the force of a row's motor and to its damping b; nothing for other
+    rows.
 
-    ``change``: how its speed counts beside that of ``y`` [rad/s | m/s].
+    ``change``: change of its speed, weighted as that of ``y`` [rad/s | m/s].
     """
 
     def motor() -> None:

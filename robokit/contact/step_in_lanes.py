@@ -1,13 +1,15 @@
 """A step of several rows at once, in the lanes of vectors.
 
-It is made of the parts of step.py and has their bits. What all rows share, no lane reads for itself: which
-blocks A has (all that one lane needs, zeros in the others), which rows of joints there are (a limit that one
-lane is near has no impulse in the others). What goes other ways in each lane is done for one after the other:
-pairs of bodies, and their forces on bodies. Lanes whose iteration is over wait for the others, and all are
-checked together (:func:`robokit.contact.solver.attempt`). Where a lane needs more place, or is no longer
-finite, its neighbours stop too: ``needed`` tells, and steps that were not taken are taken later. Most steps
-have contacts with friction alone: then constraints' kinds and numbers are known. Kinds are constants of the
-recording and not Python's numbers: what depends on them is fused with the same sums as in step.py.
+It consists of the parts of step.py and has their bits. What all rows share has the same index in all lanes:
+the blocks of A (those that any lane needs, with zeros in the others) and the rows of joints (a limit that one
+lane is near has no impulse in the others). Work that differs between lanes, such as pairs of bodies and the
+forces on bodies, is done for one lane after the other. Lanes whose iteration has ended wait for the others,
+and all are checked together (:func:`robokit.contact.solver.attempt`). If one lane needs more memory or is no
+longer finite, all lanes stop: ``needed`` reports it, and the steps that were not taken are taken later.
+
+Most steps have only contacts with friction; then the kinds and numbers of constraints are known. Kinds are
+constants of the recording rather than Python numbers, so that what depends on them is fused with the same
+sums as in step.py.
 
 Cost: 0.7 to 0.8 of step.py by row, half of it in single precision.
 """
@@ -116,10 +118,10 @@ nothing acts on bodies but they; all forces."""
 
 @functools.cache
 def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["float64"]) -> LoopKernel:
-    """The kernel.
+    """The kernel of a step of several rows.
 
-    ``kind``: PLANES, FRICTION_ALONE or ALL; ``reproducible``: whether its results are the same bits
-    everywhere; ``lanes``: rows at once.
+    ``kind``: PLANES, FRICTION_ALONE or ALL; ``reproducible``: whether its results have the same bits on all
+    processors; ``lanes``: rows at once.
     """
     arrays = [a for a in ARRAYS if a not in NOTES and not (kind == PLANES and a.name in REMEMBERED)]
     name, function = {
@@ -158,7 +160,7 @@ def kind_of_lanes(x: Mapping[str, np.ndarray]) -> str:
 
 
 class Known:
-    """An array of which some entries are known while it is recorded, or stand in another array.
+    """An array some of whose entries are known during recording, or stand in another array.
 
     Writing to a known entry does nothing.
     """
@@ -181,14 +183,14 @@ class Known:
 
 
 def step_in_lanes(x: Any) -> None:
-    """One step of all lanes, if there was place for the one before in each of them."""
+    """One step of all lanes, if the previous one had enough memory in each of them."""
     _begin(x)
     _contacts_alone(x)
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: _detect(x)))
 
 
 def step_on_planes(x: Any) -> None:
-    """The same of robots that touch the plane of the world alone, which is the first shape."""
+    """The same for robots that touch only the plane of the world, which is the first shape."""
     _begin(x)
     _contacts_alone(x)
 
@@ -203,7 +205,7 @@ def step_on_planes(x: Any) -> None:
 
 
 def step_of_all_forces(x: Any) -> None:
-    """The same with restitution, friction against turning, loops, springs and prescribed motions."""
+    """The same with restitution, torsional and rolling friction, loops, springs and prescribed motions."""
     _begin(x)
     x.all_forces = True
     cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: _detect(x)))
@@ -216,13 +218,13 @@ def _detect(x: Any) -> None:
 
 
 def _begin(x: Any) -> None:
-    """Note what is known."""
+    """Set the entries that are known during recording."""
     count = x.row_count
     x.n_of = Known(x.n_of, lambda k: (count, 0) if isinstance(k, int) and k == 1 else None)
 
 
 def _contacts_alone(x: Any) -> None:
-    """All constraints are contacts. One has the same number as its contact, as none turns."""
+    """All constraints are contacts; each has the number of its contact, as none has torsional friction."""
     x.c_kind = Known(x.c_kind, lambda c: constant(x.q, FRICTION))
     x.c_of, x.contact_constraint = Known(x.c_of, lambda c: c), Known(x.contact_constraint, lambda c: c)
 

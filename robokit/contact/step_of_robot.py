@@ -1,8 +1,8 @@
-"""The step of a robot that is known when it is compiled, for cards.
+"""The step of a robot that is known when it is compiled, for graphics cards.
 
-Where nothing touches but the world, the entries of A are those of H, and its factors have no others: then
-what the tree decides, factors and solutions too, is a straight line. Else the factors are loops anyway, and
-straight lines beside them made steps no faster (one run of G1 on an H200), but more code.
+If nothing touches except the world, the factors of A have the entries of H. Everything that the tree decides,
+factors and solutions too, is then straight-line code. Otherwise the factors are loops anyway, and
+straight-line code beside them made steps no faster (one run of G1 on an H200), but the code longer.
 """
 
 from __future__ import annotations
@@ -105,8 +105,10 @@ def kernel_of_robot(
 
 
 def _apart(a: ArrayOf, sizes: Mapping[str, int]) -> ArrayOf:
-    """A work array whose rows begin at multiples of the numbers that a card has side by side, short ones of
-    half of them: all numbers of a row then have one address and a known distance from it.
+    """A work array whose rows begin at multiples of the number of states that a card stores side by side.
+
+    Short rows begin at multiples of half of it. All numbers of a row then have one address and a known
+    distance from it.
     """
     shape, half = a.at(sizes), BESIDE // 2
     width = shape[-1] if shape else 0
@@ -117,7 +119,7 @@ def _apart(a: ArrayOf, sizes: Mapping[str, int]) -> ArrayOf:
 
 
 def _pass(x: Any, few: int) -> None:
-    """A step, or a part of it: states that settle sooner wait for others for so many iterations at most."""
+    """A step, or a part of it: states that converge early wait for others for so many iterations at most."""
     cond(x.turns[0] == 0, lambda: _begin(x), nothing)
     cond(x.turns[0] > 0, lambda: _turn(x, few), nothing)
 
@@ -146,7 +148,7 @@ def _end(x: Any, found: Any) -> None:
 
 
 def _first(x: Any, found: Any) -> Any:
-    """The end of the first solution; whether another one has begun."""
+    """Finish the first solution; returns whether a second one has begun."""
     once(x, end_solution, *found)
     lands = let_land(x) > 0
     cond(lands, lambda: begin_impact(x), nothing)
@@ -154,7 +156,7 @@ def _first(x: Any, found: Any) -> Any:
 
 
 def _second(x: Any, found: Any) -> Any:
-    """The end of the second one (landings.py)."""
+    """Finish the second solution (landings.py)."""
     end_impact(x, *found)
     return False
 
@@ -212,7 +214,7 @@ KNOWN = (
 
 
 def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
-    """Whether nothing couples two bodies but joints, and A is a matrix (not articulated.py)."""
+    """Whether only joints couple bodies, and A is a matrix (not as in articulated.py)."""
     moves = arrays["body_tip"][arrays["shape_body"]] >= 0
     several = np.flatnonzero(moves & (arrays["shape_runs"][:, 1] > 0))
     before = np.concatenate([[0], np.cumsum(moves)])[arrays["runs"]]
@@ -232,15 +234,16 @@ def _zeros_of_H(bands: np.ndarray, entries: list[set[int]], sizes: Mapping[str, 
 
 
 def _all_but(entries: set[tuple[int, int, int]], blocks: int) -> frozenset[int]:
-    """Numbers of so many blocks that are none of these: of a row r and a column c, whose block is at that
-    of c's and a first number.
+    """Positions of all blocks except these, out of so many.
+
+    The block of row r and column c is at the position of c plus a first number.
     """
     at = {((row + c // BLOCK) * BLOCK + r % BLOCK) * BLOCK + c % BLOCK for row, r, c in entries}
     return frozenset(range(BLOCK * BLOCK * blocks)) - at
 
 
 def _filled(entries: list[set[int]]) -> list[set[int]]:
-    """Columns of the entries of the factors of a matrix that has these."""
+    """Columns of the entries of the factors of a matrix with these entries."""
     rows = [set(row) for row in entries]
     for k in reversed(range(len(rows))):
         for i in rows[k] - {k}:
@@ -263,7 +266,7 @@ def _zeros_of_A(
 
 
 def _pattern(entries: list[set[int]], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """What :func:`symbolic` finds."""
+    """The result of :func:`symbolic`, computed at compile time."""
     n, rows = sizes["n_blocks"], _filled(entries)
     blocks = [{c // BLOCK for r in rows[BLOCK * k : BLOCK * (k + 1)] for c in r} - {k} for k in range(n)]
     for k in reversed(range(n)):  # handed on as a whole

@@ -12,21 +12,21 @@ from robokit.spatial.scalars import Scalar
 
 
 def nothing() -> None:
-    """The other branch of what is only done sometimes."""
+    """Do nothing: the other branch of a condition."""
 
 
 def in_lanes(x: Any) -> bool:
-    """Whether rows go in lanes (step_in_lanes.py)."""
+    """Whether rows are computed in lanes (step_in_lanes.py)."""
     return hasattr(x, "somewhere")
 
 
 def of_all_forces(x: Any) -> bool:
-    """Whether there may be other forces than contacts with friction and those in joints."""
+    """Whether there may be forces besides contacts with friction and those in joints."""
     return not in_lanes(x) or hasattr(x, "all_forces")
 
 
 def anywhere(x: Any, truth: Any) -> Any:
-    """Whether something holds; where rows go in lanes, whether it holds in one of them."""
+    """Whether a condition holds; in lanes, whether it holds in any of them."""
     if not in_lanes(x):
         return truth
     found = x.somewhere
@@ -36,7 +36,7 @@ def anywhere(x: Any, truth: Any) -> Any:
 
 
 def one_by_one(x: Any, function: Callable[[Any], Any]) -> None:
-    """``function(x)``, of one row after the other where they go in lanes: it goes other ways in each."""
+    """Call ``function(x)``; in lanes, for one row after the other, as it takes different branches in each."""
     if in_lanes(x):
         by_lane(x, function)
     else:
@@ -44,17 +44,17 @@ def one_by_one(x: Any, function: Callable[[Any], Any]) -> None:
 
 
 def put(A: Any, place: Any, value: Any) -> None:
-    """Write one entry."""
+    """Write one entry of an array."""
     A[place] = value
 
 
 def add(A: Any, place: Any, value: Any) -> None:
-    """Add to one entry."""
+    """Add to one entry of an array."""
     A[place] = A[place] + value
 
 
 def write(A: Any, first: Any, values: Any) -> None:
-    """Write numbers from a place on."""
+    """Write numbers to consecutive entries, from a place on."""
     for k, value in enumerate(values):
         A[first + k] = value
 
@@ -77,7 +77,7 @@ def matrix(A: Any, row: Any) -> Matrix3:
 
 
 def entries(A: Matrix3) -> list[Scalar]:
-    """By rows."""
+    """The entries of a matrix by rows."""
     return [entry for row in A.rows for entry in row]
 
 
@@ -108,6 +108,6 @@ def of_ten(values: Any) -> RigidInertia:
 
 
 def ten(I: RigidInertia) -> list[Scalar]:
-    """The ten numbers: m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz."""
+    """The ten numbers of an inertia: m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz."""
     J = I.Ibar
     return [I.m, *I.h, J.xx, J.xy, J.yy, J.xz, J.yz, J.zz]

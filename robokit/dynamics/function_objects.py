@@ -516,9 +516,9 @@ def function(
     names, with the vectors and transforms of ``robokit.spatial``, with the algorithms of
     ``robokit.algorithms`` and with other functions of this kind, ``f(tree, q, v)``. It must not branch on the
     value of a scalar: ``where``, and the loops and conditions of ``robokit.spatial.control_flow``, do that.
-    It runs once for each robot, at the first call: what it reads beside its arguments (globals, closures,
-    files) is read then, and all later calls and derivatives for this robot keep it. With ``engine="python"``
-    it runs in every call.
+
+    It runs once for each robot, at the first call. Globals, closures and files are read then, and all later
+    calls and derivatives for this robot use these values. With ``engine="python"`` it runs in every call.
 
     Args:
         text: the Python function.

@@ -146,7 +146,7 @@ def run_jax(
     for (name, (size,)), x in zip(inputs, arguments, strict=True):
         fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
         if not fixed and hasattr(x, "shape") and x.shape and arrays.library_of(x) is None:
-            raise DeviceError(f"{name}: expected an array of JAX on a card as the others are, got another")
+            raise DeviceError(f"{name}: expected a JAX array on a card, like the others, got one elsewhere")
         array = jax.numpy.asarray(x, where.dtype)
         array = array.reshape(1) if not array.ndim and size == 1 else array
         if array.ndim not in (1, 2) or array.shape[-1] != size:

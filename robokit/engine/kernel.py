@@ -135,7 +135,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """Name of the kernel."""
         return self.signature.name
 
     # -- running ---------------------------------------------------------------------------------
@@ -209,7 +209,9 @@ class Kernel:
         return RolloutRunner(signature.feedback, count, self.unchecked, self._seconds(), *more)
 
     def newer(self, runner: RolloutRunner, seconds: float) -> RolloutRunner:
-        """What goes on for a runner that has run for so long: one of better code once there is some."""
+        """The runner to continue with after one that has run for so long: one with better code, once it
+        exists.
+        """
         self._ran(seconds)
         code = self._maker.code(self._many, baseline=True)
         return runner if code is runner.keep else self.rollout_runner(baseline=True)

@@ -119,7 +119,7 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
 
 
 def robot_of(log: Any) -> Robot:
-    """The robot of a log; WrongType for what is no trajectory, ShapeError for one without its robot."""
+    """The robot of a log. Raises WrongType: it is no trajectory; ShapeError: it has no robot."""
     if not isinstance(log, Trajectory):
         raise WrongType("log", log, "a Trajectory: robokit.read_log(path, robot)")
     if log.robot is None:
@@ -668,8 +668,8 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
         k = int(np.argmax(exact))
         raise ShapeError(
             f"log: too short for joint {dof_names(robot)[k]!r}: the low-pass of {motion.cutoff:.3g} Hz "
-            f"leaves {parts[k].count} independent states, in which its parameters explain any forces, "
-            "right or wrong; give a longer log, or a higher cutoff"
+            f"leaves {parts[k].count} independent states, too few to tell right parameters from "
+            "wrong ones; give a longer log, or a higher cutoff"
         )
     weights[near] = 0.0
     noise = np.array([np.sqrt(part.rest / max(1, part.count - part.rank)) for part in parts])

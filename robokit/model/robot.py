@@ -781,7 +781,7 @@ def subtree(link: str, below: dict[str, list[Joint]]) -> list[str]:
 
 
 def with_shapes(robot: Robot, new: Callable[[Shape], Shape]) -> Robot:
-    """The robot with what a function makes of each of its visual and collision shapes."""
+    """The robot with each visual and collision shape replaced by the result of a function."""
     links = tuple(
         replace(link, visuals=tuple(map(new, link.visuals)), collisions=tuple(map(new, link.collisions)))
         for link in robot.links

@@ -186,7 +186,7 @@ def label_of(actuators: Sequence[Actuator], k: int) -> str:
 def by_joint(
     what: str, value: Any, joints: Sequence[Joint], nv: int, default: Sequence[float] | None = None
 ) -> np.ndarray:
-    """Numbers of the driven joints, (n,) or (B, n); a mapping may leave out what has a default.
+    """Numbers of the driven joints, (n,) or (B, n); a mapping may omit joints that have a default.
 
     Raises UnknownName for another joint, ShapeError for a wrong shape or a joint without a number.
     """
@@ -350,7 +350,7 @@ class Signal:
         return self.table if len(self.table) == 1 else self.table[np.minimum(steps, len(self.table) - 1)]
 
     def rates(self, steps: np.ndarray, dt: float) -> np.ndarray | None:
-        """Rates of change in the middle of the steps; None for what is not keyframes."""
+        """Rates of change in the middle of the steps; None for signals that are not keyframes."""
         return None if self.keyframes is None else self._curves((steps + 0.5) * dt)[1]
 
     def _curves(self, t: np.ndarray) -> list[np.ndarray]:
@@ -872,7 +872,7 @@ class Motions:
 
     @classmethod
     def at_start(cls, robot: Robot, given: Sequence[PrescribedMotion], dt: Any) -> Motions:
-        """Those of a run whose end is not known; ``dt`` as of ``simulate``, None for a usual one."""
+        """The motions for a run whose end is not known; ``dt`` as in ``simulate``, None for the usual one."""
         return cls(robot, given, USUAL if dt is None else real_number("dt", dt, above=0.0), UNKNOWN)
 
     def _add(self, what: str, robot: Robot, name: str, motion: PrescribedMotion) -> None:
@@ -932,7 +932,7 @@ class Motions:
         return np.stack(np.broadcast_arrays(*columns), axis=-1).astype(float)
 
     def table(self, steps: int) -> np.ndarray:
-        """Those of all steps, (T, B or 1, 3 n)."""
+        """Positions, velocities and accelerations in all steps, (T, B or 1, 3 n)."""
         each = [np.atleast_2d(self.at(step)) for step in range(max(1, steps))]
         return np.stack(each)
 

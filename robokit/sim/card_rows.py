@@ -150,11 +150,11 @@ class ContactOnCard:
 
     @property
     def handed_on(self) -> list[str]:
-        """Names of what a step hands on to the next."""
+        """Names of the arrays that a step passes on to the next."""
         return [a.name for a in self.kernel.taken if a.role == "inout"]
 
     def start(self, q: np.ndarray, v: np.ndarray) -> None:
-        """Begin all rows at states of the host, (rows, ...): nothing was before."""
+        """Start all rows at states of the host, (rows, ...), without history."""
         for a in self.kernel.taken:
             if a.role == "inout" and a.name not in ("q", "v"):
                 self.loops.write(a.name, np.full((1, *a.at(self.sizes)), blank(a.name)))
@@ -168,9 +168,9 @@ class ContactOnCard:
         self.loops.run(count, stream, changing)
 
     def settle(self) -> None:
-        """See that all rows took their steps; those that had no place for what they found do so now. Waits.
+        """Make sure that all rows took their steps, with larger arrays for those that needed them.
 
-        Raises DeviceError where a kernel failed as Python would.
+        Waits for the card.
         """
         count, stream, changing = self._last
         while True:
@@ -411,8 +411,9 @@ class CardStates:
         return 0 if self.library is None else self.library.stream(self.card.number)
 
     def step(self, tau: Array, u: Array, steps: int) -> None:
-        """So many steps with joint forces tau, (nv,) or (B, nv), or None, and inputs u of driven joints,
-        (B, n), or None for what they have.
+        """Take steps with joint forces tau, (nv,) or (B, nv), or None, and inputs u of driven joints, (B, n).
+
+        None for u keeps the present inputs.
         """
         for x in (tau, u):
             self._seen_as(library_of(x))
@@ -445,7 +446,7 @@ class CardStates:
                 self._show(stream)
 
     def state(self) -> Any:
-        """All that :meth:`restore` needs, on the host."""
+        """The complete state for :meth:`restore`, on the host."""
         stream = self.stream()
         with self.memory.on(stream):
             return self._steps.state(stream)
@@ -498,7 +499,7 @@ class _Contact:
             card.free(pointer, stream)
 
     def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
-        """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
+        """Set the inputs of the following steps; ``now``: whether pushes and motions have changed."""
         program, arrays, loops = self.own.program, self.on.arrays, self.on.loops
         there = library_of(tau) is not None or library_of(u) is not None
         forces = np.zeros((1, program.robot.nv)) if there or tau is None else np.atleast_2d(tau)
@@ -584,7 +585,7 @@ class _Passive:
             self.on.put(k, self.arrays[k][0], stream)
 
     def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
-        """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
+        """Set the inputs of the following steps; ``now``: whether pushes and motions have changed."""
         inputs: list[Array] = [np.zeros((1, self.own.program.robot.nv)) if tau is None else tau]
         inputs += [u, *found[1:]] if self.own.program.given.drives else found
         unforced, self._unforced = self._unforced, tau is None

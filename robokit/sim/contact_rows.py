@@ -102,7 +102,7 @@ class ContactRunner:
         return {row: step for share in self._shares for row, step in share.failed.items()}
 
     def rest(self) -> None:
-        """Nobody has it any more: keep the memory of few rows alone, for others of the same program."""
+        """Release the runner: keep only the memory of a few rows, for others of the same program."""
         self._begun = False
         if sum(share.nbytes for share in self._shares) > KEPT_BYTES:
             self._shares = []
@@ -165,7 +165,7 @@ class ContactRunner:
         return [share.state() for share in self._shares]
 
     def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
-        """Go on from there."""
+        """Continue all rows from a saved state."""
         for share in self._shares:
             first = 0
             for good, states in state:
@@ -242,7 +242,7 @@ class _Share:
         return self.good.copy(), {name: self.states[name].copy() for name in kept}
 
     def restore(self, rows: slice, good: np.ndarray, states: dict[str, np.ndarray]) -> None:
-        """Some of its rows go on from there."""
+        """Continue some rows of this share from a saved state."""
         taken = [a for a in self.kernel.taken if a.name in states]
         more = {
             str(a.shape[0]): states[a.name].shape[1]
@@ -297,7 +297,9 @@ class _Share:
     # ---- steps -------------------------------------------------------------------------------------------
 
     def go(self, first: int, last: int, stop: threading.Event) -> bool:
-        """Steps first..last of all rows, and what they leave in the arrays; whether all were taken."""
+        """Take steps first..last of all rows, with their results in the arrays; returns whether all were
+        taken.
+        """
         for a, b, step, steps in self._blocks(first, last):
             if stop.is_set():
                 return False

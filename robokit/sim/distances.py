@@ -187,7 +187,7 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
     check_robot(robot)
     if samples is not None:
         warn(
-            "collision_pairs: samples does nothing: all pairs of bodies are kept apart; leave it out",
+            "collision_pairs: samples does nothing: all pairs of bodies are checked; leave it out",
         )
     return robot.derived.get("collision pairs", lambda: _collision_pairs(robot))
 
@@ -537,7 +537,7 @@ def _configurations(robot: Robot, q: Any) -> np.ndarray:
 
 
 def query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool) -> Query:
-    """The prepared question, kept with the robot."""
+    """The prepared query of distances, cached with the robot."""
     check_robot(robot)
     surface = ground_of(ground)
     if surface is not None and np.ndim(surface.normal) == 2:
@@ -676,7 +676,7 @@ class Query:
         """Outputs of the kernel, by name, at one configuration or many."""
 
         def single() -> tuple[Mapping[str, np.ndarray], Any]:
-            """Arrays of one configuration, and what measures it in them."""
+            """Arrays of one configuration, and the function that computes distances in them."""
             arrays = {a.name: self.given.get(a.name, a.zeros(self.sizes)) for a in self.kernel.taken}
             arrays["farthest"] = np.zeros(1)
             return arrays, on_arrays(self.kernel, self.sizes, list(arrays.values()))

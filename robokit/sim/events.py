@@ -85,7 +85,7 @@ class StepForces:
 
     @staticmethod
     def of(force: np.ndarray, links: Iterable[str], start: float, dt: float) -> StepForces:
-        """Those of steps of dt from the time of the start [s], given by (S, L, 3) numbers."""
+        """The forces of steps of dt from the start time [s], given by numbers (S, L, 3)."""
         steps = np.arange(1, len(force) + 1)
         return StepForces(start + dt * steps, tuple(links), force)
 
@@ -111,7 +111,7 @@ class StepInputs:
 
     @staticmethod
     def of_row(tables: Sequence[np.ndarray], row: int) -> StepInputs:
-        """Those of a row of a rollout, of which ``tables`` has (steps or 1, rows or 1, n) each, tau first."""
+        """The inputs of a row of a rollout; ``tables`` has (steps or 1, rows or 1, n) each, tau first."""
         tau, *given = (x[:, row if x.shape[1] > 1 else 0].astype(float) for x in tables)
         found = StepInputs()
         for k in range(max(len(x) for x in (tau, *given))):
@@ -127,7 +127,7 @@ class StepInputs:
         self.given.append(given)
 
     def cut(self, step: int) -> None:
-        """Forget those of this step and later ones; what holds before the first stays."""
+        """Discard the inputs of this step and later ones; earlier inputs stay."""
         k = max(1, bisect.bisect_left(self.start, step))
         del self.start[k:], self.tau[k:], self.given[k:]
 
@@ -136,12 +136,12 @@ class StepInputs:
         return replace(self, start=self.start.copy(), tau=self.tau.copy(), given=self.given.copy())
 
     def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray], float]:
-        """Those of a step, and the step from which there are others."""
+        """The inputs of a step, and the step at which they change."""
         k = bisect.bisect_right(self.start, step)
         return self.tau[k - 1], self.given[k - 1], self.start[k] if k < len(self.start) else np.inf
 
     def rows(self, steps: Any) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Those of some steps, (S, ...) each."""
+        """The inputs of some steps, (S, ...) each."""
         k = np.searchsorted(self.start, steps, side="right") - 1
         given = [np.array(x, float)[k] for x in zip(*self.given, strict=True)]
         return np.array(self.tau, float)[k], given
@@ -198,7 +198,7 @@ class Notes:
         return np.diff(self.begin) - self.share[:-1]
 
     def first(self, steps: Any) -> Any:
-        """Where these steps begin among the notes."""
+        """The index of these steps' first notes."""
         return np.searchsorted(self.step, steps, side="left")
 
     def last(self, steps: Any) -> Any:
@@ -221,14 +221,14 @@ class Notes:
         return replace(self, begin=self.begin[rows], share=self.share[rows], arrays=found)
 
     def parts(self, steps: np.ndarray) -> tuple[Notes, np.ndarray]:
-        """Those of some steps, and where each begins among them, (T,)."""
+        """The notes of some steps, and where each step begins among them, (T,)."""
         first, end = self.first(steps), self.last(steps) + 1
         count = end - first
         begin = np.cumsum(count) - count
         return self.of(np.repeat(first - begin, count) + np.arange(count.sum())), begin
 
     def before(self, step: int, first: int = 0) -> Notes:
-        """Those of the steps first..step."""
+        """The notes of the steps first..step."""
         return self.of(np.arange(*np.searchsorted(self.begin, [first, step])))
 
     @staticmethod
@@ -361,20 +361,20 @@ def acted(notes: Notes) -> dict[str, np.ndarray]:
 
 
 def mean_of_parts(x: np.ndarray, begin: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Means over steps of what is known of their parts, (R, ...); ``begin``, ``share``: see Notes.parts."""
+    """Means over steps of a quantity of their parts, (R, ...); ``begin``, ``share``: see Notes.parts."""
     if len(begin) == len(x):
         return x
     return np.asarray(np.add.reduceat(x * share.reshape(-1, *[1] * (x.ndim - 1)), begin))
 
 
 def contacts_of(notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool = False) -> Contacts:
-    """Places and forces of contacts with what stands still, or what moves, in the steps that led to records.
+    """Contact points and forces, with fixed shapes or between moving links, in the steps that led to records.
 
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
-    touch is at the link's origin. Of a step that is divided, forces are means over its parts, and places and
-    normals are means that the normal forces weight: they keep the moment of what presses in one direction.
+    touch is at the link's origin. For a step that is divided, forces are means over its parts, and positions
+    and normals are means weighted by the normal forces, so that the moment of parallel forces is kept.
     ``marks`` counts the steps until each record, q has the configurations of the records, (T, nq);
-    ``moving``: contacts between links that move, and no others.
+    ``moving``: contacts between moving links only.
     """
     program, names = notes.program, scene_of(notes.program).links
     taken, begin = notes.parts(np.array(marks[1:], int) - 1)
@@ -501,7 +501,7 @@ class StepFacts:
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
     def of(self, steps: np.ndarray) -> StepFacts:
-        """Those of some steps, by their numbers."""
+        """The facts of some steps, by their numbers."""
         own = (getattr(self, f.name) for f in fields(self) if not f.kw_only)
         columns: list[Any] = [None if x is None else x[steps] for x in own]
         return StepFacts(*columns, first=self.first, dt=self.dt, slides=self.slides)
@@ -518,7 +518,7 @@ class StepFacts:
         return 0.5 * float(ends[0] + ends[1]) * self.dt
 
     def long(self, first: int, end: int) -> float:
-        """How long some steps are, in steps."""
+        """Length of some steps, in units of dt."""
         return float(self.edges[end] - self.edges[first])
 
     def step_after(self, first: int, long: float) -> int:

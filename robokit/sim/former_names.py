@@ -22,7 +22,7 @@ FOLDERS = {name.rpartition(".")[0] for name in MOVED}
 
 
 class FormerNames(MetaPathFinder, Loader):
-    """Finds what nothing else has found: the module that has the contents now."""
+    """Imports modules by their former names: finds the module that now has the contents."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Of a module that has moved."""

@@ -631,7 +631,7 @@ def vector(name: str, value: Any) -> tuple[float, ...]:
 
 
 def of_row(mu: Any, k: Any) -> Any:
-    """Of numbers one per row, that of row k, or those of a slice; a number for all rows is itself."""
+    """Of numbers with one per row, that of row k, or those of a slice; a number for all rows stays itself."""
     return mu[k] if isinstance(mu, tuple) else mu
 
 

@@ -259,7 +259,7 @@ this speed is uncertain by so many roundings of its momentum over dt."""
 
 @frozen
 class Drive:
-    """One driven joint: what the text of a step depends on."""
+    """One driven joint: the properties that the code of a step depends on."""
 
     body: int  # number of the joint
     servo: bool  # whether there are gains; else the force is u alone
@@ -369,7 +369,7 @@ class DriveState:
         return slope, force, where(limited, 1.0, 0.0)
 
     def forces(self, x: ByJoint) -> list[list[Scalar]]:
-        """The joint forces given and those of the actuators at x, by joint and dof."""
+        """Given joint forces plus those of the actuators at x, by joint and dof."""
         out = [list(row) for row in self.tau]
         for drive, (slope, force) in zip(self.drives, self.lines, strict=True):
             out[drive.body][0] = force if is_zero(slope) else force - slope * x[drive.body][0]
@@ -537,7 +537,8 @@ class Given:
     def enter_outside(
         self, ledger: Ledger, tree: Tree, X: Sequence[Any], f: BodyForces, V: Sequence[Motion], dt: Scalar
     ) -> Force | None:
-        """Enter what the forces f from outside, by body, do in the time dt [s] on bodies that move at V.
+        """Enter the work and impulse of external forces f, by body, in the time dt [s] on bodies that move at
+        V.
 
         X are transforms of a robot seen from its base, or from the world. Returns the impulse about the
         centre of mass in world axes [N m s; N s]; None where there are no such forces.

@@ -49,11 +49,11 @@ TIGHT = 1e-13  # of the residual, over the impulses of the step: differences ove
 
 
 class LinearSteps:
-    """First steps of a program from given states, and how their ends change with these.
+    """The first step of a program from given states, and the derivatives of its end by these.
 
-    ``simulation``: the arrays of the step; ``found``: of the last pullback, what parameters are worth
-    (STEP_PULLBACK of contact/fields.py); ``passed_on``: whether impacts were passed on in it; ``wanted``:
-    what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
+    ``simulation``: the arrays of the step; ``found``: gradients with respect to parameters from the last
+    pullback (STEP_PULLBACK of contact/fields.py); ``passed_on``: whether impacts were passed on in it;
+    ``wanted``: motor inputs besides joint forces, (n_motors,) [N m | N]; None leaves their command.
     """
 
     def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
@@ -111,7 +111,7 @@ class LinearSteps:
         return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
 
     def parameters(self, kept: KeptSteps) -> StepParameters:
-        """Those of these steps, which are of ``kept`` ones."""
+        """The parameters of these steps, of the cached ones ``kept``."""
         if self._parameters is None:
             self._parameters = StepParameters(kept, self)
         return self._parameters
@@ -140,10 +140,10 @@ class LinearSteps:
         return *(closed or self._end_of_drift()), found
 
     def pulled(self, of_q: np.ndarray, of_v: np.ndarray, again: bool = False) -> np.ndarray:
-        """What q, v and tau are worth, (3, nv), after a step that :meth:`pullback` has taken.
+        """Gradients with respect to q, v and tau, (3, nv), after a step that :meth:`pullback` has taken.
 
-        ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
-        changed.
+        ``of_q`` and ``of_v``, (nv,), are the gradients with respect to the next q and v; ``again``: nothing
+        else has used the arrays since.
         """
         of_end, driven = np.array([of_q, of_v]), self.wanted is not None
         self.passed_on = bool((self._bounces() == ONE_BY_ONE).any())
@@ -364,7 +364,7 @@ class KeptSteps:
 
     @contextlib.contextmanager
     def steps(self) -> Iterator[LinearSteps]:
-        """Steps that nobody else works with meanwhile."""
+        """Steps that no other thread works with at the same time."""
         try:
             own = self._free.pop()
         except IndexError:
@@ -373,7 +373,7 @@ class KeptSteps:
         self._free.append(own)
 
     def row(self, k: int) -> KeptSteps:
-        """Those of row k, where rows differ."""
+        """The parameters of row k, where rows differ."""
         setup, robot, ground = self.setup, self.setup.program.robot, self.setup.program.ground
         alone = robot if robot.samples is None else robot.sample(k)
         own = {"dt": setup.dt, "ground": ground and ground.row(k), "integrator": setup.program.name}
@@ -399,7 +399,9 @@ class StoredSteps:
 
 
 def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **arguments: Any) -> KeptSteps:
-    """Steps for arguments of ``simulate``, kept by the robot; ``engine``: "python" for no machine code."""
+    """Steps for arguments of ``simulate``, cached with the robot; ``engine``: "python" for no
+    machine code.
+    """
     given, stored = (engine, actuators, *arguments.values()), robot.derived.get("steps", StoredSteps)
     last = stored.last
     if last is not None and all(map(is_, given, last[0])):
@@ -710,7 +712,7 @@ def shape_of(kept: KeptSteps, name: str) -> tuple[int, ...]:
 
 
 class StepParameters:
-    """Those of steps that are at work. ``names``: of all that there are."""
+    """The parameters of the steps that are in use. ``names``: of all parameters."""
 
     def __init__(self, kept: KeptSteps, steps: LinearSteps) -> None:
         self.kept, self.steps = kept, steps
@@ -718,7 +720,7 @@ class StepParameters:
         self.names = [*OF_PAIRS, "gravity", "inertias", *(OF_MOTORS if kept.inputs is not None else ())]
 
     def values(self, names: Sequence[str]) -> list[np.ndarray]:
-        """What the arrays of the steps have in their places, to be entered again."""
+        """The present values of the parameters in the arrays of the steps, to be entered again."""
         x = self.steps.simulation.arrays
         arrays = {"gravity": "gravity", "inertias": "inertia"}
         found = {name: x[array].copy() for name, array in arrays.items()}
@@ -745,9 +747,9 @@ class StepParameters:
                     x["motor_gains"][:, ("kp", "kd").index(name)] = value
 
     def wanted(self, q0: np.ndarray, state: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
-        """What actuators want at a state, q and v, with what was entered, (n,) [N m | N].
+        """Actuator inputs at a state, q and v, with the entered parameters, (n,) [N m | N].
 
-        At q0, the start, positions that are not given are held.
+        Positions that are not given are held at q0, the start.
         """
         if self.kept.inputs is None:
             return None
@@ -777,10 +779,10 @@ class StepParameters:
         return kd + 2.0 * x["dt"][0] * kp * R / (1.0 + 2.0 * R)
 
     def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
-        """What all of them are worth after a pullback from (q, v).
+        """Gradients with respect to all parameters, after a pullback from (q, v).
 
-        NaN where the step was not finite; where it passed impacts on, of all whose derivatives are not known
-        then: contacts, gravity, inertias and gains.
+        They are NaN if the step was not finite; and, if it passed impacts on, for parameters whose
+        derivatives are then not known: contacts, gravity, inertias and gains.
         """
         found = self.steps.found
         if not found:

@@ -7,7 +7,7 @@ effective masses, the sums of the energy accounting, and energies and momenta of
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,7 @@ from robokit.engine.maker import engine
 from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
-from robokit.sim.kernel_rows import on_arrays
+from robokit.sim.kernel_rows import KernelRows
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.control_flow import for_range
 from robokit.spatial.linear import ldl_solve
@@ -397,35 +397,35 @@ def _kernel(text: Callable[[Any], None]) -> LoopKernel:
     return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
 
-class _Call:
-    """One of these for single states: its arrays, and a function that runs it on them."""
-
-    def __init__(self, robot: Robot, text: Callable[[Any], None]) -> None:
-        kernel, data = _kernel(text), robot_data(robot)
-        sizes = sizes_told(kernel.taken, data) | sizes_of_matrices(data) | {"nq": robot.nq, "nv": robot.nv}
-        self.arrays = {
-            a.name: np.ascontiguousarray(data[a.name]) if a.name in data else a.zeros(sizes)
-            for a in kernel.taken
-        }
-        self.run = on_arrays(kernel, sizes, list(self.arrays.values()))
+def _rows(robot: Robot, kernel: LoopKernel) -> KernelRows:
+    """States on which a kernel runs, with what they share."""
+    data = robot_data(robot)
+    sizes = sizes_told(kernel.taken, data) | sizes_of_matrices(data) | {"nq": robot.nq, "nv": robot.nv}
+    arrays = {
+        a.name: np.ascontiguousarray(data[a.name]) if a.name in data else a.zeros(sizes) for a in kernel.taken
+    }
+    return KernelRows(kernel, sizes, arrays, ())
 
 
-def _each(robot: Robot, text: Callable[[Any], None], *states: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-    """The arrays of a kernel after it ran on each state; they hold until the next."""
-    spare: Spare[_Call] = robot.derived.get("spare state kernels", lambda: Spare(4))
-    key = text.__name__, engine()
-    call = spare.take(key, lambda: _Call(robot, text))
-    for row in zip(*states, strict=True):
-        for name, numbers in zip(("q", "v"), row, strict=False):
-            call.arrays[name][:] = numbers
-        call.run()
-        yield call.arrays
-    spare.give(key, call)
+def _of_states(
+    robot: Robot, text: Callable[[Any], None], found: Sequence[str], **states: np.ndarray
+) -> list[np.ndarray]:
+    """The arrays that are to be found, (T, ...), of states (T, ...) by name."""
+    kernel, T = _kernel(text), len(states["q"])
+    spare: Spare[KernelRows] = robot.derived.get("spare state kernels", lambda: Spare(4))
+    key = text.__name__, engine(), kernel.version
+    rows = spare.take(key, lambda: _rows(robot, kernel))
+    own = {name: np.array(x, float)[None] for name, x in states.items()}
+    own |= {name: np.zeros((1, T, *rows.arrays[name].shape)) for name in found}
+    if T:
+        kernel.counted(rows.run, "float64")(0, T, own, 1, np.zeros(T, np.int64))
+    spare.give(key, rows)
+    return [own[name][0] for name in found]
 
 
 def facts_and_spins(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Facts of states (T, ...), see state_facts; largest angular speed [rad/s], and its body: (T, 10)."""
-    return np.array([x["facts"].copy() for x in _each(robot, _facts, q, v)]).reshape(len(q), 10)
+    return _of_states(robot, _facts, ["facts"], q=q, v=v)[0]
 
 
 def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -435,9 +435,7 @@ def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def state_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (T, N + 1, 3, 3) to world axes and origins (T, N + 1, 3) of bodies 0..N [m]."""
-    n, R, p = robot.nbodies + 1, list[np.ndarray](), list[np.ndarray]()
-    for x in _each(robot, _poses, q):
-        R.append(x["R"].copy())
-        p.append(x["p"] + x["origin"])
-        p[-1][0] = 0.0
-    return np.array(R).reshape(len(q), n, 3, 3), np.array(p).reshape(len(q), n, 3)
+    R, p, origin = _of_states(robot, _poses, ["R", "p", "origin"], q=q)
+    p += origin[:, None]
+    p[:, 0] = 0.0
+    return R.reshape(*p.shape, 3), p

@@ -258,7 +258,7 @@ class ContactPage:
 
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:
-    """What the module is given of a program with steps of dt [s]; ``pushes``: keep those of the run."""
+    """Data of a program with steps of dt [s] for the module; ``pushes``: include those of the run."""
     kept = replace(program, accuracy=None, felt=False)
     kept = kept if pushes else without_pushes(kept)
     given = step_numbers(kept, dt)
@@ -274,7 +274,7 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
 
 
 def main() -> None:
-    """Write what comes with robokit: the module, and the code with which a fall begins on x86-64."""
+    """Write the shipped files: the module, and the code with which a fall begins on x86-64."""
     shipped_code.write(FILE, made_module())
     for kernel in (step_kernel(), detect_kernel()):
         for name, content in kernel.to_be_shipped().items():

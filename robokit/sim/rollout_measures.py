@@ -380,7 +380,7 @@ class Readings:
 
     @property
     def rows(self) -> int:
-        """B."""
+        """Number of rows, B."""
         return len(self.entries)
 
     def of(self, tracker: Tracker) -> np.ndarray:
@@ -393,7 +393,7 @@ class Readings:
         return np.where(steps >= 0.0, (steps + half) * self.dt, np.nan)
 
     def names(self, numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
-        """Names by number, (B,); None where the number is none."""
+        """Names by number, (B,); None where a number stands for none."""
         found = np.where(numbers >= 0.0, numbers, len(names)).astype(int)
         return np.array([*names, None], dtype=object)[found]
 
@@ -429,7 +429,7 @@ class Readings:
         return self.times(found), self.names(np.where(found >= 0.0, which, -1.0), names)
 
     def heights(self) -> list[np.ndarray]:
-        """Of the centre of mass and of the base at the end, (B,) each [m]; NaN of what is not there."""
+        """Heights of the centre of mass and of the base at the end, (B,) each [m]; NaN if there is none."""
         there = has_mass(self.program), root(self.program.robot.tree)
         none = np.full(self.rows, np.nan)
         return [self.end[:, k] if has else none for k, has in zip((2, 3), there, strict=True)]
@@ -501,8 +501,9 @@ def wanted_measures(given: Any) -> tuple[str | Measure, ...]:
 
 
 class ChosenMeasures:
-    """The measures of a rollout: ``wanted`` names robokit's and the user's own, and ``program`` is the step
-    with what it must keep.
+    """The measures of a rollout.
+
+    ``wanted`` names robokit's and the user's own, and ``program`` is the step with the memory that they need.
     """
 
     def __init__(self, wanted: Sequence[str | Measure], program: Program) -> None:
@@ -521,7 +522,7 @@ class ChosenMeasures:
         self.program.measured = MeasuredLayout(tuple(trackers))
 
     def first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float) -> np.ndarray:
-        """What is kept before the first step, (B, size): of starts (B, ...), tau (B or 1, nv), dt [s]."""
+        """The numbers before the first step, (B, size), for starts (B, ...), tau (B or 1, nv) and dt [s]."""
         program, own = self.program, OwnMeasures(self.program)
         numbers = np.tile(np.array(program.measured.start), (len(q), 1))
         state = q, v, np.broadcast_to(tau, (len(q), tau.shape[1]))

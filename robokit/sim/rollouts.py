@@ -522,9 +522,7 @@ def rollout(
     threads = None if threads is None else whole_number("threads", threads, 1)
     number = card_number(device, q0, v0, tau)
     if number is not None and threads is not None:
-        raise ShapeError(
-            f"threads: expected None with a card, got {threads}; they are those of the processor"
-        )
+        raise ShapeError(f"threads: expected None with a card, got {threads}; threads are for the processor")
     q0, v0, tau = (on_host(name, x) for name, x in (("q0", q0), ("v0", v0), ("tau", tau)))
     wanted = wanted_measures(measures)
     setup = set_up_run(

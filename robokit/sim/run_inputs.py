@@ -555,7 +555,7 @@ class DrivenJoints:
 
 @frozen
 class ActuatorLaw:
-    """What the joints of one actuator are given: u = ahead + kp place + follow rate."""
+    """The inputs of the joints of one actuator: u = ahead + kp place + follow rate."""
 
     kind: str  # name of its class
     kp: np.ndarray  # stiffness, (n,) or (B, n)
@@ -564,7 +564,9 @@ class ActuatorLaw:
     signals: dict[str, Signal]  # of its arguments that may change with time
 
     def wants(self, steps: np.ndarray, dt: float, q: Any, v: Any) -> tuple[np.ndarray, ...]:
-        """(ahead, place, rate) in these steps, (T or 1, B or 1, n) each; zeros of what it does not want."""
+        """(ahead, place, rate) in these steps, (T or 1, B or 1, n) each; zeros for terms that it does not
+        use.
+        """
         found = {name: signal.at(steps, dt, q, v) for name, signal in self.signals.items()}
         target, zero = found["target"], np.zeros((1, 1, found["target"].shape[-1]))
         if self.kind == "Torque":

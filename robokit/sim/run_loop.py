@@ -116,18 +116,16 @@ def warn_of_length(refused: str | None, name: str) -> None:
         )
 
 
-def warn_of(s: dict[str, Any], start: float = 0.0, run: Trajectory | None = None) -> None:
+def warn_of(s: dict[str, Any], start: float = 0.0, noted: tuple[Records, Notes] | None = None) -> None:
     """Warn of a run whose contacts are not to be trusted, by its summary s.
 
-    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was; ``run``: whose notes
-    say what link it was.
+    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was; ``noted``: records
+    and notes of the run, which say what link it was.
     """
     fine = s.get("deepest_fine", DEEP)
     if s.get("deepest_penetration", 0.0) > start + fine:
-        what = "a contact"
-        if run is not None and run.notes is not None and run.program is not None:
-            found = start_contacts(run.program, run.notes.kicks[0])
-            what += f" of link {found.link[int(found.depth.argmax())]!r}"
+        link = _deepest_link(*noted) if noted is not None else ""
+        what = f"a contact of link {link!r}" if link else "a contact"
         warn(
             f"{what} penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
             f"({1e3 * fine:.3g} mm is fine): start above the ground, use a shorter dt or a smaller "
@@ -150,6 +148,20 @@ def warn_of(s: dict[str, Any], start: float = 0.0, run: Trajectory | None = None
             f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy exchanged: "
             "use a shorter dt",
         )
+
+
+def _deepest_link(records: Records, notes: Notes) -> str:
+    """The link that was deepest in the ground, in the steps since the last record that had less depth.
+
+    "" where it was so before all records: then the run went on from a state of another one.
+    """
+    depth = [float(x[motion.AT["depth"]]) for x in records.entries]
+    k = depth.index(depth[-1])
+    if k == 0:
+        return ""
+    steps = slice(*notes.first([records.steps[k - 1], records.steps[k]]))
+    found = start_contacts(notes.program, notes.kicks[0][steps])
+    return found.link[int(found.depth.argmax())]
 
 
 def warn_of_entered(program: Program, s: dict[str, Any], q: np.ndarray, t: np.ndarray) -> None:
@@ -570,8 +582,9 @@ class Run:
         self.stop: Stop | None = None
 
     def go_back(self, state: Any) -> None:
-        """Go on from a :class:`robokit.SimulationState`, and forget what was recorded after it; all of it,
-        where it is of another run.
+        """Continue from a :class:`robokit.SimulationState`, and discard what was recorded after it.
+
+        If the state is from another run, the entire record is discarded.
         """
         done = state.steps
         known = next((k for k, (name, _) in enumerate(self.path) if name == state.path), None)
@@ -610,7 +623,7 @@ class Run:
         self.change, self._asked_at = 0, -1
 
     def recount(self) -> None:
-        """After an exception on the way, such as Ctrl-C: as many steps as the state has taken."""
+        """Set the number of steps to that of the state, after an exception such as Ctrl-C."""
         taken = self.stepper.taken
         if taken is not None:
             self.done = taken + self.behind
@@ -666,7 +679,7 @@ class Run:
             self._look()
 
     def until(self, end: int) -> None:
-        """Steps up to that number of them, with the records on the way."""
+        """Take steps up to that number, and record states on the way."""
         while self.done < end and self.stop is None:
             try:
                 if self.due:
@@ -738,7 +751,7 @@ class Run:
 
     @property
     def now(self) -> float:
-        """Time [s]."""
+        """Time of the present state [s]."""
         return self.done * self.dt
 
     def control(self) -> None:

@@ -56,6 +56,7 @@ from robokit.sim.run_inputs import (
 from robokit.sim.run_loop import (
     Controller,
     History,
+    Records,
     Run,
     warn_of,
     warn_of_entered,
@@ -284,15 +285,15 @@ def simulate(
     if estimate and not run.interrupted:
         finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
         trajectory.summary["estimate"] = compare(trajectory, finer)
-    _warn(trajectory, setup)
+    _warn(trajectory, run.records, setup)
     return trajectory
 
 
-def _warn(run: Trajectory, setup: RunSetup) -> None:
+def _warn(run: Trajectory, records: Records, setup: RunSetup) -> None:
     """Warn of all that makes a run from this start doubtful."""
     program = run.program
     assert program is not None
-    warn_of(run.summary, setup.depth, run)
+    warn_of(run.summary, setup.depth, None if run.notes is None else (records, run.notes))
     q, t = (run.q, run.t) if run.notes is None else run.notes.kicks
     warn_of_entered(program, run.summary, q, t)
     warn_of_missed_energy(run)
@@ -665,9 +666,9 @@ class Simulation:
                 run.record()
             found = run.trajectory()
             found.robot, found.tau = self._robot, own.inputs.rows(found.marks)[0]
+            _warn(found, own, self._setup)
         finally:  # also after Ctrl-C
             own.cut(recorded)
-        _warn(found, self._setup)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------

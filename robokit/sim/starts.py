@@ -543,7 +543,7 @@ def _row(what: str, array: np.ndarray, n: int, robot: Robot | None) -> np.ndarra
 
 
 def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = None) -> np.ndarray:
-    """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
+    """value as rows of n numbers, (B, n) or (1, n); numbers given for all rows must be finite."""
     array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim == 1:
         return _row(what, array, n, robot)[None]
@@ -577,12 +577,11 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
 # ---- what overlaps -----------------------------------------------------------------------------------------
 
 ROWS = 1024  # starts whose poses are computed together
-FEW = 16  # starts that one after the other are quicker
 
 
 @frozen
 class StartContacts:
-    """The deepest overlaps at the starts of B rows, 0 of what is not finite."""
+    """The deepest overlaps at the starts of B rows; 0 for a start that is not finite."""
 
     depth: np.ndarray  # in the ground [m], (B,)
     link: list[str]  # that is there, B names
@@ -633,7 +632,7 @@ def _contacts(
     for first in range(0, B, ROWS):
         some = q[first : first + ROWS] if len(q) == B else np.broadcast_to(q, (min(ROWS, B), q.shape[1]))
         with np.errstate(all="ignore"):
-            poses = state_poses if len(some) <= FEW and robot.samples is None else body_poses
+            poses = state_poses if robot.samples is None else body_poses
             R, p = poses(robot, some)
         for m in np.flatnonzero(np.isfinite(R).all(axis=(1, 2, 3)) & np.isfinite(p).all(axis=(1, 2))):
             row = first + int(m)
@@ -652,10 +651,10 @@ def _contacts(
 
 
 def half_widths(program: Program) -> np.ndarray:
-    """Of each shape of a program's scene half of its least width [m], kept with the scene.
+    """Half of the least width of each shape in a program's scene [m], cached with the scene.
 
-    Of hulls it is the least width across a face, of cones half of the smaller one of height and diameter.
-    Infinite for what has none: points, planes and height fields.
+    For hulls it is the least width across a face, for cones half of the smaller one of height and diameter.
+    Infinite for points, planes and height fields.
     """
     kept, shapes = vars(scene_of(program)), scene_of(program).arrays
     if "half widths" not in kept:
@@ -726,7 +725,7 @@ PAST = 0.05, 5e-3
 
 
 def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
-    """What overlaps at the starts (nq,) or (B, nq), which the caller knows as ``what``.
+    """Find overlaps at the starts (nq,) or (B, nq), which the caller knows as ``what``.
 
     Raises ShapeError for a start deep inside the ground, which would throw the robot away.
     """
@@ -742,7 +741,7 @@ def buried_depth(robot: Robot, ground: Ground | None) -> float:
 
 
 def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
-    """The rows that start deep inside the ground, and what is to be said of them."""
+    """The rows that start deep inside the ground, and the text of the warning."""
     ground, robot = program.ground, program.robot
     for row in np.flatnonzero(found.depth > buried_depth(program.robot, program.ground)).tolist():
         assert ground is not None

@@ -139,7 +139,7 @@ class MeasuredLayout:
         return slice(at, at + len(tracker.start))
 
     def after(self, before: Sequence[Scalar], happened: Callable[[Scalar], Happened]) -> list[Scalar]:
-        """The numbers after a step from those before; ``happened``: number of the step -> what happened."""
+        """The numbers after a step from those before; ``happened``: facts of the step by their number."""
         if not self.trackers:
             return []
         step, at = before[0], 1
@@ -227,7 +227,7 @@ class Program:
 
     @property
     def sums(self) -> int:
-        """Size of the ledger without what is measured, which comes after it."""
+        """Size of the ledger without the measures, which come after it."""
         return self.parts["measured"].start
 
     @property
@@ -316,7 +316,7 @@ class Program:
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         feedback: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """A kernel of the step, or of a part of it, named ``what``, built once.
+        """A kernel of the step, or of the part named ``what``, built once.
 
         ``text`` is of this program, or of the same without its inertias; ``inputs`` come after q, v and tau,
         before carried numbers and parameters; ``outputs`` are of the text, and ``feedback`` is as in

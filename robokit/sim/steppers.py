@@ -244,7 +244,9 @@ def _at(x: Any, row: int | np.ndarray) -> np.ndarray:
 
 
 def scene_of(program: Program) -> Scene:
-    """What can touch in a program, kept with it; those of a robot on a plane are kept with the robot."""
+    """The shapes that can touch in a program, cached with it; for a robot on a plane, cached
+    with the robot.
+    """
     known: Scene | None = vars(program).get("scene")
     if known is not None:
         return known
@@ -444,7 +446,7 @@ class ContactState:
         return is_finite(self.arrays["q"]) and is_finite(self.arrays["v"])
 
     def notes(self) -> Arrays:
-        """What was noted of each step since the last call (contact/monitor.py), by name, as float64."""
+        """The notes of each step since the last call (contact/monitor.py), by name, as float64."""
         counts = dict(zip(NOTED_AT_START, self.arrays["noted"].tolist(), strict=True))
         found = {a.name: self.arrays[a.name][: counts[str(a.shape[0])]] for a in NOTES[1:]}
         self.arrays["noted"][:] = 0
@@ -458,7 +460,7 @@ class ContactState:
         return found
 
     def make_room(self, sizes: dict[str, int]) -> None:
-        """Larger arrays, of new ``sizes`` by names of ``ADDED``, with what is in them."""
+        """Enlarge arrays to new ``sizes``, by names of ``ADDED``, and keep their contents."""
         larger = self.sizes | sizes
         grow = [a for a in self.kernel.taken if self.arrays[a.name].shape != a.at(larger)]
         noted = {a.name: (a.at(larger), self.arrays[a.name].dtype) for a in grow if a in NOTES}
@@ -523,7 +525,7 @@ class ContactState:
         return packed(self.arrays)
 
     def unpack(self, row: np.ndarray) -> None:
-        """Go on from what :meth:`packed` gave; from nothing, if that is shorter than it can be."""
+        """Restore the result of :meth:`packed`; if that is too short, the state begins without history."""
         self.forget()
         kept = handed_on(self.arrays)
         if len(row) < 2 + sum(self.arrays[name].size for name in kept):
@@ -550,7 +552,9 @@ def packed(x: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def handed_on(x: Mapping[str, np.ndarray]) -> list[str]:
-    """Arrays besides lists, q and v that a step hands on, of those of a simulation."""
+    """Names of the arrays besides lists, q and v that a step passes on to the next, among those of a
+    simulation.
+    """
     return [name for name in KEPT_ARRAYS if name in x]
 
 
@@ -643,7 +647,7 @@ term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 ra
 
 
 def halved(dt: float, rate: float) -> float:
-    """The step [s], halved until what turns at a rate [rad/s] turns by SPIN at most in it."""
+    """The step [s], halved until a body that rotates at a rate [rad/s] turns by at most SPIN in it."""
     return dt / 2 ** max(0, math.ceil(math.log2(rate * dt / SPIN) - 1e-9))
 
 
@@ -856,7 +860,7 @@ def kept_of(program: Program, tree: Any, rows: Any, speeds: Any) -> list[Any]:
 
 
 def start_momentum(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Those of states, (B, nq) and (B, nv), row by row those of the program's rows: (B, 7).
+    """Conserved quantities of states, (B, nq) and (B, nv), one for each of the program's rows: (B, 7).
 
     By the engine's graph: the bits are those of a page (page_step.py), whose kernels take the same text.
     """
@@ -991,7 +995,7 @@ class ContactStepper(ContactState):
         memory: np.ndarray | None = None,
         entries: np.ndarray | None = None,
     ) -> None:
-        """Set out from a state; from one on the way with what memory() and entries() gave there."""
+        """Start from a state; in the middle of a run, with the results of memory() and entries() there."""
         x = self.arrays
         x["q"][:], x["v"][:] = q, v
         if memory is None:
@@ -1018,7 +1022,7 @@ class ContactStepper(ContactState):
         return entries_of(self.program, self.arrays).astype(float, copy=False)
 
     def impulse(self) -> np.ndarray:
-        """That of the ground so far, (6,) as in the ledger."""
+        """Impulse of the ground so far, (6,) as in the ledger."""
         return self.arrays["ledger"][motion.IMPULSE].astype(float)
 
     def memory(self) -> np.ndarray:
@@ -1052,12 +1056,12 @@ class ContactStepper(ContactState):
         self.arrays["noted"][:] = 0
 
     def room_for(self, steps: int, most: int) -> None:
-        """Room for notes of so many steps, or most bytes of them: what is not written to takes no memory."""
+        """Reserve memory for notes of so many steps, up to a limit; unused pages take no physical memory."""
         size = sum(self.arrays[a.name].strides[0] for a in NOTES[1:] if a.shape[0] == "n_noted")
         self.make_room({"n_noted": max(self.sizes["n_noted"], min(steps, most // size))})
 
     def rest(self) -> None:
-        """Nobody has it any more: another one of the same program may begin with it, but for large memory."""
+        """Release the stepper: another one of the same program may reuse it, except for large memory."""
         self.noting = False
         self.notes()  # and large room for them
         if sum(x.nbytes for x in self.work.values()) > KEPT_BYTES:
@@ -1065,7 +1069,7 @@ class ContactStepper(ContactState):
 
     @property
     def noted_bytes(self) -> int:
-        """Memory of what is noted; room that nothing was written to takes none."""
+        """Memory of the notes [bytes]; unused pages count as none."""
         x = self.arrays
         counts = dict(zip(NOTED_AT_START, x["noted"].tolist(), strict=True))
         return sum(x[a.name].strides[0] * counts[str(a.shape[0])] for a in NOTES[1:])
@@ -1184,11 +1188,11 @@ class PassiveStepper:
         self._noted = []
 
     def room_for(self, steps: int, most: int) -> None:
-        """Notes take what room they need."""
+        """Do nothing: notes take the memory that they need."""
 
     @property
     def noted_bytes(self) -> int:
-        """Memory of what is noted."""
+        """Memory of the notes [bytes]."""
         return len(self._noted) * self._state.nbytes
 
 
@@ -1206,10 +1210,10 @@ def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactSt
 
 
 def left_over(make: Callable[[Program, float], Any], program: Program, dt: float, owner: Any) -> Any:
-    """What takes steps with contact, of dt [s]: what an owner left when it was gone, or a new one.
+    """A stepper with contact for steps of dt [s]: one that a former owner released, or a new one.
 
-    ``make``: its class, whose ``rest`` is called when it is left; ``owner``: an object with whose end it is
-    left to others; None where it is the caller's for good.
+    ``make``: its class, whose ``rest`` is called when it is released; ``owner``: an object at whose end it is
+    released; None if it belongs to the caller for good.
     """
     if owner is None or program.springs.functions:  # of the user: another one may have the same name
         return make(program, dt)

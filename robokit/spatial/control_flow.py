@@ -417,8 +417,8 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
             return made
         if hasattr(part, "__iter__"):
             raise TypeError(
-                "solution: the unknown is numbers, in tuples, lists or NumPy arrays, or in a kernel with "
-                f"loops one array, not {type(part).__name__}"
+                "solution: the unknown must be numbers, in tuples, lists or NumPy arrays, or in a kernel "
+                f"with loops one array, not {type(part).__name__}"
             )
         return next(rest)
 

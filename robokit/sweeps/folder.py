@@ -240,7 +240,7 @@ def another_sweep(folder: Path, found: SweepFile, sweep_file: SweepFile) -> Robo
 
 
 def difference(text: str, other: str) -> str:
-    """In what a recipe differs from another one, in words: "'seed' is 3, not 4"."""
+    """How a recipe differs from another one, in words: "'seed' is 3, not 4"."""
     theirs, ours, path = json.loads(text), json.loads(other), list[str]()
     while True:
         if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
@@ -304,7 +304,7 @@ _TEMPORARY = re.compile(rf"\.(sweep|\d+-[0-9a-f]{{{HASH_LETTERS}}})\.[0-9a-f]+\.
 
 
 class DamagedChunk(Exception):
-    """A chunk that is not as it was written; the text says in what."""
+    """A chunk that differs from what was written; the text says how."""
 
 
 @dataclass(frozen=True, order=True)
@@ -346,7 +346,9 @@ def chunk_files(folder: Path) -> list[ChunkFile]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove what killed processes left, in a sweep's folder and among its chunks; OSError if that fails."""
+    """Remove the temporary files of killed processes, in a sweep's folder and among its chunks; OSError if
+    that fails.
+    """
     for path in [*folder.iterdir(), *(folder / CHUNKS).iterdir()]:
         if _TEMPORARY.fullmatch(path.name) and (path.is_symlink() or not path.is_dir()):
             path.unlink(missing_ok=True)

@@ -615,9 +615,9 @@ def row_pushes(robot: Robot, values: Values, parameters: Mapping[str, Distributi
 
 
 def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, str]]:
-    """The parameters with those replaced that make no sense, such as a normal distribution's tail may give.
+    """Replace parameters that are impossible, such as the tail of a normal distribution may give.
 
-    Also why rows cannot be run, by their place.
+    Also returns why rows cannot be run, by their place.
     """
     found: dict[int, str] = {}
     sound = dict(values)
@@ -639,7 +639,7 @@ ACTUATOR_PARAMETERS = ("kp", "kd", "effort", "target", "target_noise")
 
 
 def actuator_parameters(names: Any) -> list[str]:
-    """Those of the names that change actuators."""
+    """Those of the given names that change actuators."""
     return [name for name in names if name.partition(":")[0] in ACTUATOR_PARAMETERS]
 
 

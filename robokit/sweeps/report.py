@@ -387,7 +387,7 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
 
 
 def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
-    """What the page of a sweep gets; arguments and errors as those of :func:`write_report`."""
+    """The data of a sweep's page; arguments and errors as those of :func:`write_report`."""
     table, recipe = sweep.rows(), sweep.recipe
     if not table.num_rows:
         where = "FOLDER" if sweep.folder is None else shell_word(sweep.folder)

@@ -819,7 +819,7 @@ class SweepProgress:
         return time.monotonic() - self.started
 
     def add(self, rows: int, failures: int) -> None:
-        """Rows were computed and kept."""
+        """Count rows that were computed and stored."""
         self.rows += rows
         self.failures += failures
         self._waits = ""
@@ -839,7 +839,7 @@ class SweepProgress:
             )
 
     def wait(self, what: str) -> None:
-        """Nothing moves, because of ``what``; "" when it does again. The clock goes on."""
+        """Show that the sweep waits because of ``what``; "" when it continues. The clock goes on."""
         changed = what != self._waits
         self._waits = what
         if self._bar is not None:

@@ -48,7 +48,7 @@ def base64_text(array: np.ndarray) -> str:
 
 
 def packed(values: ArrayLike) -> str:
-    """Numbers as little-endian float32; what is too large for that becomes infinite."""
+    """Numbers as little-endian float32; numbers beyond its range become infinite."""
     with np.errstate(over="ignore"):
         return base64_text(np.asarray(values).astype("<f4"))
 
@@ -681,7 +681,7 @@ def energy_lines(trajectory: Trajectory, states: StepStates | None) -> dict[str,
 
 
 def powers(trajectory: Trajectory) -> dict[str, np.ndarray]:
-    """What gives energy to the robot, and what takes it, (T,) each [W]; those that are not zero all the time.
+    """Power of each source that is not always zero, positive if it gives energy to the robot, (T,) each [W].
 
     Mean since the record before; 0 at the start.
     """

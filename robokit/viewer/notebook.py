@@ -72,7 +72,7 @@ Corners = tuple[np.ndarray, np.ndarray, np.ndarray]  # corners and normals (n, 3
 
 
 def still(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> Image:
-    """The same as an image of Pillow."""
+    """A picture of a robot or a trajectory as a Pillow image."""
     from PIL import Image
 
     robot, poses, floor, around = _shown(source)

@@ -398,7 +398,7 @@ def structure_payload(robot: Robot) -> Payload:
 
 
 def check_follow(robot: Robot, follow: bool | str | None) -> None:
-    """Raise WrongType for what no camera can follow, UnknownName for a link that is not there.
+    """Raise WrongType for a value that no camera can follow, UnknownName for a link that does not exist.
 
     And RobokitError for the centre of mass of a robot without mass.
     """

@@ -65,7 +65,7 @@ class LinkData:
 
 @frozen
 class JointData:
-    """A joint: a row of the joint panel, and what forward kinematics needs."""
+    """A joint: a row of the joint panel, and its data for forward kinematics."""
 
     name: str  # of the joint
     kind: str  # row of the joint table
@@ -572,7 +572,7 @@ class MotorData:
 
 @frozen
 class MotorsData:
-    """The driven joints of a run, and what they wanted in it."""
+    """The driven joints of a run, and their targets in it."""
 
     list: list[MotorData]  # the joints, n
     t: Packed  # times at which targets change, or some of them, (K,) [s]

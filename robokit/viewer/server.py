@@ -291,7 +291,7 @@ class SceneCommands:
         return self._packed.pop(next(iter(self._packed)))
 
     def copy(self) -> SceneCommands:
-        """The same commands, to be taken apart from these."""
+        """An independent copy of the commands."""
         other = SceneCommands()
         other._packed = dict(self._packed)
         return other

@@ -459,7 +459,7 @@ Value = tuple[str, tuple[Any, ...]]  # kind and numbers: floats, or scalars of t
 
 
 def recorded(value: Any, whole: bool = False) -> Value | None:
-    """Kind and numbers of a value; None for what is no value of the mathematics (indices, trees, ranges).
+    """Kind and numbers of a value; None for values without a mathematical meaning (indices, trees, ranges).
 
     Large vectors and matrices are none either, unless ``whole`` is asked for.
     """
@@ -511,11 +511,11 @@ _RULES: dict[type, Callable[[Any], Value | None]] = {
 
 
 def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callable[[], Any]) -> Any:
-    """Load what is on disk, or make it now and store it.
+    """Load a result from disk, or compute and store it.
 
     ``label``: for ``robokit cache``; ``robot``, ``key``: on what it depends: the dynamics of a single robot,
     and exact reprs; ``kind``: its type: of the payload's classes, lists, tuples, text, numbers and None;
-    ``make``: makes it.
+    ``make``: computes it.
     """
     source = disk_cache.source_digest()
     names = [joint.name for joint in robot.body_joints]
@@ -545,7 +545,7 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
 
 @frozen
 class Letter:
-    """A name of the text: its symbol (``I^A`` has a superscript), what it stands for, its unit."""
+    """A name in the source text: its symbol (``I^A`` has a superscript), its meaning, its unit."""
 
     symbol: str
     meaning: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import pkgutil
 import re
@@ -102,6 +103,7 @@ class Picture(HTMLParser):
         self.arrows: list[set[str]] = []
         self.boxes: list[str] = []
         self.links: list[str] = []
+        self.width, self.ends = 0.0, []
         self.feed(svg)
 
     def handle_starttag(self, tag, attrs):
@@ -111,6 +113,10 @@ class Picture(HTMLParser):
             self.arrows.append(set(kinds))
         if tag == "g" and "part" in kinds:
             self.boxes += [kind.removeprefix("at-") for kind in kinds if kind.startswith("at-")]
+        if tag == "svg":
+            self.width = float(given["viewbox"].split()[2])
+        if tag == "rect":
+            self.ends += [float(given["x"]), float(given["x"]) + float(given["width"])]
         if tag == "a":
             self.links.append(given["href"])
 
@@ -120,6 +126,7 @@ class Picture(HTMLParser):
 def test_the_picture_of_the_house_has_every_part_and_every_import(folder):
     drawn = Picture(house_picture.draw(folder))
     assert sorted(drawn.boxes) == sorted(part for parts in house.FLOORS[folder] for part in parts)
+    assert min(drawn.ends) >= 0.0 and max(drawn.ends) <= drawn.width  # no box is cut off
     for link in drawn.links:
         assert f".. _{link.removeprefix('#')}:\n" in page("architecture"), f"no paragraph {link}"
     edges = house_picture.imports_between(folder)
@@ -235,3 +242,42 @@ def test_what_a_page_quotes_from_a_file_is_there():
 def test_every_page_is_in_the_table_of_contents():
     listed = set(re.findall(r"^   (\w+)$", page("index"), re.M))
     assert listed == {path.stem for path in PAGES} - {"index"}
+
+
+def readme_row(name: str) -> list[float | None]:
+    """The figures of a row of the README's comparison: of robokit, Pinocchio, MuJoCo and Drake."""
+    (row,) = re.findall(
+        rf"^\| {re.escape(name)} \|(.*)\|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    cells = [re.search(r"[\d.]+", cell) for cell in row.split("|")]
+    return [float(found[0]) if found else None for found in cells]
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "of_batch"),
+    [
+        ("inverse dynamics, one call from Python", "rnea", False),
+        ("mass matrix, one call", "crba", False),
+        ("forward dynamics, one call", "aba", False),
+        ("inverse dynamics, states a second on one core", "inverse dynamics", True),
+        ("forward dynamics, states a second on one core", "forward dynamics", True),
+    ],
+)
+def test_figures_of_the_readme_are_those_of_the_benchmarks(row, name, of_batch):
+    found = json.loads((ROOT / "benchmarks" / "results.json").read_text("utf-8"))
+    if of_batch:
+        rates = found["peers"]["g1"][name]
+        ways = "robokit, 1 thread", "Pinocchio, pool of 1", "MuJoCo, loop", "Drake, loop"
+        figures = [1e-6 * rates[way] for way in ways]
+    else:
+        (g1,) = (robot for robot in found["dynamics"] if robot["robot"].endswith("g1"))
+        figures = [g1[name][who] for who in ("single", "pinocchio", "mujoco", "drake")]
+    for said, figure in zip(readme_row(row), figures, strict=True):
+        assert said == pytest.approx(figure, rel=0.05, abs=0.005), (row, figure)
+
+
+def test_the_step_of_the_readme_is_that_of_the_gates():
+    found = json.loads((ROOT / "benchmarks" / "gates.json").read_text("utf-8"))["rows"]
+    step = found["single, G1, self-collision"]["figures"]
+    ours, _, mujoco, _ = readme_row("a step of a fall with self-collision")
+    assert (ours, mujoco) == pytest.approx((step["robokit"], step["mujoco"]), rel=0.05)

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import sim_models as m
+from scipy.integrate import solve_ivp
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Shape
+from robokit.model import Box, ModelBuilder, Placement, Shape
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,58 @@ def test_a_box_rides_on_a_turntable_up_to_its_cone(plate, dt):
         far = np.hypot(run.q[:, 4], run.q[:, 5])
         assert (np.abs(far - away).max() < 1e-5 * (1.0 + (1e3 * dt) ** 3)) == (share < 1.0)
         assert run.summary["energy_balance"] < 1e-9
+
+
+@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+@pytest.mark.parametrize("place", ["on a table", "on a wall"])
+def test_what_friction_holds_on_a_link_that_turns_stays_where_it_is_on_it(place, dt):
+    """A box on a table that a joint turns about the vertical, and one on a wall that goes round."""
+    size, at, middle = (2.0, 2.0, 0.1), (0.4, 0.0, 0.03), (0.0, 0.0, -0.05)
+    if place == "on a wall":
+        size, at, middle = (0.1, 1.0, 1.0), (0.97, 0.0, 0.0), (1.05, 0.0, 0.0)
+    b, rate = ModelBuilder("wheel"), 4.5 if place == "on a wall" else 3.5
+    link = Shape(Box(size), Placement(position=np.array(middle)))
+    b.link("post").link("wheel", 1.0, inertia=np.eye(3), collisions=(link,))
+    b.link("box", 0.2, inertia=1.2e-4 * np.eye(3), collisions=(Shape(Box((0.06,) * 3)),))
+    b.joint("turn", "continuous", "post", "wheel", axis=(0.0, 0.0, 1.0))
+    b.joint("free", "floating", "post", "box")
+    robot, v0 = b.build(), [rate, 0.0, 0.0, rate, 0.0, rate * at[0], 0.0]
+    run = rk.simulate(
+        robot, [0.0, 1.0, 0.0, 0.0, 0.0, *at], v0, duration=2.0, dt=dt,
+        self_collision=rk.collision_pairs(robot).with_law(friction=0.8),
+        motions=rk.PrescribedMotion("turn", lambda t: rate * t, lambda t: rate),
+    )  # fmt: skip
+    x, y, z = run.q[:, 5:].T
+    c, s = np.cos(run.q[:, 0]), np.sin(run.q[:, 0])
+    seen = np.stack([c * x + s * y, c * y - s * x, z], axis=1)[run.t > 0.5]
+    # Between two kicks the box goes straight: chords are shorter than arcs.
+    assert np.abs(seen - seen[0]).max() < 1.1 * 1.5 * rate**3 * at[0] * dt**2 / 6.0
+
+
+def test_a_box_on_a_swing_is_as_if_it_were_fixed_to_it():
+    """A plate that hangs from a hinge carries a box: one pendulum, whose angle SciPy's integrator knows."""
+    length, size, start, b = 1.0, 0.1, 0.9, ModelBuilder("swing")
+    seat = Shape(Box((0.5, 0.4, 0.04)), Placement(position=np.array([0.0, 0.0, -length - 0.02])))
+    b.link("beam").link("seat", 3.0, (0.0, 0.0, -0.8), 0.3 * np.eye(3), collisions=(seat,))
+    b.link("box", 2.0, inertia=np.eye(3) * 2.0 * size**2 / 6.0, collisions=(Shape(Box((size,) * 3)),))
+    b.joint("hinge", "continuous", "beam", "seat", axis=(0.0, 1.0, 0.0)).joint(
+        "free", "floating", "beam", "box"
+    )
+    far = length - 0.5 * size
+    turn = [math.cos(0.5 * start), 0.0, math.sin(0.5 * start), 0.0]
+    q0 = [start, *turn, -far * math.sin(start), 0.0, -far * math.cos(start)]
+    run = rk.simulate(b.build(), q0, duration=6.0, dt=2e-3, self_collision=True)
+    inertia = 0.3 + 3.0 * 0.8**2 + 2.0 * size**2 / 6.0 + 2.0 * far**2
+    stiff = (3.0 * 0.8 + 2.0 * far) * m.G / inertia
+    wanted = solve_ivp(
+        lambda t, y: [y[1], -stiff * math.sin(y[0])],
+        (0.0, 6.0),
+        [start, 0.0],
+        t_eval=run.t,
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    assert np.abs(run.q[:, 0] - wanted.y[0]).max() < 6e-5  # the box sinks in by 5e-6 m
 
 
 def test_a_ball_on_a_turntable_circles_at_two_sevenths_of_its_rate():

@@ -11,7 +11,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, Capsule, Cylinder, Placement, Shape, Sphere
-from robokit.sim.starts import entered, half_widths
+from robokit.sim.starts import entered, half_widths, start_contacts
 
 
 def said(run, *arguments, **how):
@@ -276,3 +276,30 @@ def test_how_far_a_shape_may_be_in_another_one_is_half_of_what_lies_along_the_no
             depth, thin, row, whose = found
             assert (depth, thin, row) == (pytest.approx(0.015, rel=1e-9), pytest.approx(0.01, rel=1e-9), 0)
             assert whose == [other, "body 'rod/rod'"]
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_the_link_that_was_deepest_in_the_ground_is_named(seed):
+    """The last record that had less depth says where to look; here all steps are looked at."""
+    robot, v = rk.load(rk.find_robot("quadruped"), base="floating"), np.zeros(18)
+    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=seed), -15.0
+    with pytest.warns(rk.SimulationWarning) as said:
+        run = rk.simulate(robot, q, v, duration=0.3, dt=4e-3, ground=True, record_every=7)
+    found = start_contacts(run.program, run.notes.kicks[0])
+    assert run.summary["deepest_penetration"] == pytest.approx(found.depth.max(), rel=1e-9)
+    link = found.link[int(found.depth.argmax())]
+    assert any(f"a contact of link {link!r} penetrated" in str(each.message) for each in said), link
+
+
+def test_a_run_that_goes_on_does_not_name_the_link_that_was_deepest_before_it():
+    """Nothing tells which one it was: the notes of that step are of another simulation."""
+    robot, v = rk.load(rk.find_robot("quadruped"), base="floating"), np.zeros(18)
+    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=1), -15.0
+    first, later = (rk.Simulation(robot, q, v, dt=4e-3, ground=True, record_every=7) for _ in range(2))
+    for _ in range(20):
+        first.step()
+    assert any("a contact of link" in text for text in said(first.trajectory))
+    later.restore(first.state())
+    for _ in range(9):
+        later.step()
+    assert any("a contact penetrated" in text for text in said(later.trajectory))

@@ -5,37 +5,40 @@ feels, over dt,
 
     N = max(0, -k (phi + dt u_n) - d u_n)      t = -k_t (e + dt u_t) - d_t u_t, shortened to mu N
 
-e is how far its bristle is bent. What sticks is held by the bristle and does not creep. As a constraint:
+e is the deflection of its bristle, a tangential spring that holds a sticking contact, so that it does not
+creep. As a constraint:
 
     kd = k dt + d           R_n = 1/(dt kd)        aim_n = -phi k/kd (phi < 0),  -phi/dt (phi >= 0)
     k_t = 30 k,  d_t = sqrt(30) d,  kd_t = k_t dt + d_t
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
-What comes fast is damped more, d (1 + u^2 / c^2). It then bends the spring by less than the weight does, and
-nothing comes back. That would stop it within a share of a step; so the damping d + more of a step is what
-takes as much of u0, its speed along the normal before, less what the spring takes of that in a step. For
-bodies of the mobility w the equation of motion has the solution v, which implicit Euler's has then, too.
+A fast impact is damped more, d (1 + u^2 / c^2). It then compresses the spring by less than the weight does,
+and does not bounce. In discrete time this damping would stop the contact within a fraction of a step. The
+damping d + more of a step is therefore chosen such that it removes as much of u0, the normal speed before the
+step less what the spring removes in it, as the continuous law does. For bodies of the mobility w that law has
+the solution v, which implicit Euler then has, too.
 
     dv/dt = -w d (1 + v^2 / c^2) v        v(dt)^2 = u0^2 E / (1 + (1 - E) u0^2 / c^2),  E = exp(-2 w d dt)
     E = 1 / (1 + a)^2 of implicit Euler,  a = w dt d,  d' = d / c^2,  c = 0.2 sink / time
     1 + w dt (d + more) = (1 + a) sqrt(1 + x),  x = (1 - E) u0^2 / c^2 = w dt d' u0^2 (2 + a) / (1 + a)^2
 
-It acts along the tangents, too.
+The additional damping acts along the tangents, too.
 
-With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three. It
-falls on to the surface, arrives there the time t after the kick at the speed S, and rises from there:
+With a restitution r, a fast contact leaves at r times its speed of approach, with R = 1e-4 w along all three
+axes. After the kick it continues to fall, arrives at the surface after the time t with the speed S, and rises
+from there:
 
     h = phi - g dt^2/8,  s0 = -u_n + g dt/2,  S^2 = s0^2 + 2 g h,  t = 2 h / (s0 + S),  s = r S
-    on the way: aim_n = (s T - g T^2/2 - h) / dt        after it: aim_n = s - g (T - dt/2)
+    to the next kick: aim_n = (s T - g T^2/2 - h) / dt        after the step: aim_n = s - g (T - dt/2)
 
-(landings.py has the two solutions). Velocities of the kick are those half a step before and after it, and
-what falls is h above the surface where the kick has it at phi; g is how fast it falls on in a step without
-bounces (impacts.py). T is what is left of the step, dt - t, but at least dt/2: the pose that a run records is
-that of dt/2, where its velocity comes from, and would be inside of the surface. So is that of what would be
-back within the step. What does not arrive in the step is kept out on the way, and feels nothing else. The
-spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of a
-gap of 0.
+These are the aims of the two solutions in landings.py. The velocities of a kick are those half a step before
+and after it, so a falling contact is at the height h when its gap at the kick is phi. g is the acceleration
+at which the gap closes in a step without bounces (impacts.py). T is the rest of the step, dt - t, but at
+least dt/2: otherwise the recorded pose, which is that at dt/2, would be inside the surface. The same holds
+for a contact that would be back within the step. A contact that does not arrive in the step is kept out until
+the next kick, and has no other force. The spring adds nothing to the speed of a bounce: until the contact is
+out, or is pressed in again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -50,6 +53,7 @@ from robokit.collision.fields import CYLINDER, SEGMENT
 from robokit.collision.support import pair_number
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, place_on, row, vector
 from robokit.contact.fields import FRICTION, SPIN
+from robokit.contact.kinematics import is_free_base
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
@@ -82,7 +86,7 @@ that of G d^2 for a contact at the distance d from the base."""
 
 
 def collect(x: Any) -> None:
-    """The constraints of all contacts, each followed by that of its turning friction."""
+    """The constraints of all contacts, each followed by that of its torsional friction."""
 
     def contact(c: Any, at: Any) -> Any:
         """``at``: the first bristle whose pair is not before that of the last contact."""
@@ -107,14 +111,16 @@ def collect(x: Any) -> None:
 
 
 def _pair(x: Any, m: Any, beyond: int) -> Any:
-    """Pair of bristle m; ``beyond`` stands for -1 less those that there are."""
+    """Pair of bristle m; ``beyond``: the value if there is no such bristle."""
     pair = x.bristle_pair[minimum(m, x.n_contacts - 1)]
     last = (m >= x.n_contacts) | (pair < 0)
     return where(last, 2**31 - 1 if beyond == 0 else -1, pair)
 
 
 def _same_bodies(x: Any, pair: Any, c: Any) -> Any:
-    """Whether a pair of shapes, or -1 for none, is of the bodies of contact c: theirs follow each other."""
+    """Whether a pair of shapes, or -1 for none, belongs to the bodies of contact c; pairs of two bodies are
+    consecutive.
+    """
     a, b = (x.contact_shapes[c, side] for side in range(2))
     first = pair_number(x, x.shape_pairs[a, 2], x.shape_pairs[b, 2])
     return (pair >= first) & (pair < first + x.shape_pairs[a, 1] * x.shape_pairs[b, 1])
@@ -125,10 +131,10 @@ def _feature(x: Any, m: Any) -> Any:
 
 
 def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, stays: Any) -> None:
-    """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
+    """Add the constraints of contact c, with the bristle e and the impulse N from the previous step.
 
-    ``turning``: impulse of its turning friction in the last step [N m s]. ``leaves``: whether it has bounced,
-    and is on its way out. ``stays``: whether its bodies touched before.
+    ``turning``: impulse of its torsional friction in the previous step [N m s]. ``leaves``: whether it has
+    bounced, and is separating. ``stays``: whether its bodies touched before.
     """
     a, b, dt = x.contact_bodies[c, 0], x.contact_bodies[c, 1], x.dt[0]
     p, phi = vector(x.contact_place, c, 0), where(leaves, 0.0, x.contact_gap[c])
@@ -184,7 +190,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
 
 
 def of_ground(x: Any, c: Any) -> Any:
-    """Whether a contact is with the ground: a link that is fixed to the world is of body 0, too."""
+    """Whether a contact is with the ground; a link that is fixed to the world is of body 0, too."""
     return x.contact_shapes[c, 0] < x.ground_shapes[0]
 
 
@@ -195,12 +201,12 @@ def friction(x: Any, c: Any) -> Scalar:
 
 
 def restitution(x: Any, c: Any) -> Scalar:
-    """Share of the speed of approach with which a contact leaves."""
+    """Coefficient of restitution of a contact."""
     return where(of_ground(x, c), x.shape_restitution[x.contact_shapes[c, 1]], x.between[1])
 
 
 def arms(x: Any, c: Any) -> tuple[Scalar, Scalar]:
-    """Arms of the friction of a contact against turning about its normal, and against rolling [m]."""
+    """Lever arms of torsional and rolling friction of a contact [m]."""
     return tuple(where(of_ground(x, c), x.ground_arms[k], 0.0) for k in range(2))
 
 
@@ -212,7 +218,7 @@ def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
-    """Damping of an impact that takes as much speed in a step as one that follows the speed; its derivative.
+    """Damping of an impact that removes as much speed in a step as the continuous law; and its derivative.
 
     ``more``: d' u0^2 [N s/m]; ``a``: w dt d; ``w``: mobility times dt [m/(N s)].
     """
@@ -227,9 +233,9 @@ def rigid() -> Any:
 
 
 def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
-    """Whether a contact of the speed u [m/s] bounces when it arrives.
+    """Whether a contact with the normal speed u [m/s] bounces when it arrives.
 
-    ``load``: speed that it has given its bodies in the last step [m/s].
+    ``load``: speed that it has given its bodies in the previous step [m/s].
     """
     gravity = vector(x.gravity, 0)
     slow = SHORT * (x.dt[0] * sqrt(gravity.dot(gravity)) + load)
@@ -237,11 +243,11 @@ def fast(x: Any, c: Any, u: Scalar, load: Scalar) -> Any:
 
 
 def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Scalar, Scalar]:
-    """How long after the kick a contact turns round [s], and the speed at which it leaves [m/s].
+    """Time after the kick at which a contact bounces [s], and the speed at which it leaves [m/s].
 
-    ``c``: the contact; ``u``: speed along the normal before [m/s]; ``gap``: how far above the surface it is
-    [m], ``since`` after the kick [s]. Infinite, if it does not arrive in this step: what others push away as
-    fast as it came, within the step, does not.
+    ``c``: the contact; ``u``: normal speed before [m/s]; ``gap``: height above the surface [m], ``since``: at
+    this time after the kick [s]. The time is infinite if it does not arrive in this step, for example because
+    other forces push it away within the step as fast as it came.
     """
     dt, g = x.dt[0], x.contact_fall[c]
     begins = g * (0.5 * dt + since) - u
@@ -254,9 +260,10 @@ def bounce(x: Any, c: Any, u: Scalar, gap: Scalar, since: Any = 0.0) -> tuple[Sc
 
 
 def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
-    """How far a contact of the speed s has moved on at the next kick [m], and its speed after the step [m/s].
+    """Distance that a contact of the speed s has moved by the next kick [m], and its speed after the step
+    [m/s].
 
-    ``at``: when it has that speed [s]. What leaves after the pose that is recorded has left there.
+    ``at``: when it has that speed [s]. A contact that bounces after the recorded pose leaves at that pose.
     """
     g, half = x.contact_fall[c], 0.5 * x.dt[0]
     left = maximum(x.dt[0] - at, where(s > 0.0, half, 0.0))
@@ -264,16 +271,16 @@ def after(x: Any, c: Any, at: Scalar, s: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def above(x: Any, c: Any) -> Scalar:
-    """How far above the surface a contact is at the kick, on its way; 0 where it overlaps [m]."""
+    """Height of a contact above the surface at the kick, on the path of its motion; 0 if it overlaps [m]."""
     return maximum(x.contact_gap[c] - 0.125 * x.contact_fall[c] * x.dt[0] ** 2, 0.0)
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
     """Spin of the surface that a body of velocity ``rider`` touches at p, and its velocity there.
 
-    A belt's or a turntable's. A kick gives the velocity half a step after its pose. There, what rides on a
-    turntable has been carried on by half a step; against the surface at the pose it would seem to slide. A
-    body's origin is carried along a straight line, and what turns about it is not.
+    This is for belts and turntables. A kick gives the velocity half a step after its pose; by then, a body
+    that rides on a turntable has been carried on by half a step, and relative to the surface at the pose it
+    would seem to slide. The body's origin is carried along a straight line; a rotating point is not.
     """
     shape, half = x.contact_shapes[c, 0], 0.5 * x.dt[0]
     spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
@@ -282,9 +289,9 @@ def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3
 
 
 def remember(x: Any) -> None:
-    """The bristles of the contacts that pressed: pair, feature, bristle, normal and turning impulse.
+    """Store the bristles of closed contacts: pair, feature, bristle, normal and torsional impulse.
 
-    The second last of a contact that leaves after a bounce is 0.
+    The normal impulse of a contact that leaves after a bounce is 0.
     """
 
     def contact(c: Any, at: Any) -> Any:
@@ -318,7 +325,7 @@ def remember(x: Any) -> None:
 
 
 def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
-    """The bristle after the step, in world axes; ``normal``: its longest over mu [m]."""
+    """The bristle after the step, in world axes; ``normal``: its greatest length over mu [m]."""
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
     slip = [
         x.c_u[i, k] + x.c_ahead[i, 3 + k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)
@@ -347,6 +354,11 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # is to have the velocity
 #
 #     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
+#
+# Where it is on a link, that link turns and moves on as well, with the acceleration a of its point while
+# those of joints are 0: what rides on an arm or a wheel would slide by dt/2 a. The velocity is to be
+#
+#     s x w + dt/2 (a + w_link x r)
 #
 # r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners.
 # Along a capsule, between its ends, 1/R_a is 0, and 1/R_b of what has corners, which touches it by an edge,
@@ -388,7 +400,7 @@ def add_spin(
     w: Scalar,
     last: Vector3,
 ) -> None:
-    """The constraint after that of a contact, if it has such friction.
+    """Add the constraint of a contact's torsional and rolling friction, if it has any.
 
     Args:
         i: constraint of the contact.
@@ -416,7 +428,7 @@ def add_spin(
 
 
 def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity of b against a at which contact c of loose bodies rolls on [m/s]; 0 for all others."""
+    """Velocity of b relative to a by which contact c of loose bodies rolls on [m/s]; 0 for other contacts."""
     shapes, bodies = ([of[c, side] for side in range(2)] for of in (x.contact_shapes, x.contact_bodies))
 
     def rolled(shapes: Any, bodies: Any, p: Any, n: Any) -> Any:
@@ -428,7 +440,7 @@ def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
 
 
 def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> Vector3:
-    """Of two shapes on the bodies a and b, one of them loose, that touch at p with the normal n."""
+    """The same for two shapes of bodies a and b, one of them loose, that touch at p with the normal n."""
     turns = [body_velocity(x, body).ang for body in bodies]
     first, second = (x.shape_radius[shape] for shape in shapes)
     both = first * second / (first + second + smallest())
@@ -449,15 +461,38 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
     for body, shape, w, up in zip(bodies, shapes, turns, (-n, n), strict=True):
         rims = rims + Vector3(*call(along, body, shape, tuple(w), tuple(p), tuple(up)))
     rolls = rolls + rims
+
+    def later(b: Any, p: Any, rolls: Any) -> Any:
+        return tuple(_turning(x, b, Vector3(*p), Vector3(*rolls)))
+
     found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
     for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
-        way = w.cross(p - vector(x.p, body, 0)) + rolls
-        found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
+        is_loose, way = x.loose[body] > 0, w.cross(p - vector(x.p, body, 0)) + rolls
+        turned = Vector3(*call(later, where(is_loose, 0, body), tuple(p), tuple(rolls)))
+        found = found + chosen(is_loose, way.cross(w - spin), turned) * half
     return found - n * where(rims.dot(rims) > 0.0, n.dot(found), 0.0)
 
 
+def _turning(x: Any, b: Any, p: Vector3, rolls: Vector3) -> Vector3:
+    """How fast the velocity of body b at a place that moves along with it, and rolls, is lost [m/s^2].
+
+    ``p``: the place, from the step's origin; ``rolls``: its velocity against the body. Accelerations while
+    those of joints are 0, as in :func:`robokit.contact.kinematics.bias`.
+    """
+
+    def joint(b: Any, *a: Any) -> Any:
+        V = body_velocity(x, b)
+        straight = (V.lin + V.ang.cross(vector(x.p, b, 0))).cross(V.ang)
+        more = body_velocity(x, x.parent[b]).cross(V)
+        lin = more.lin + chosen(is_free_base(x, b), straight, Vector3.zero())
+        return x.parent[b], *(Vector3(*a[:3]) + more.ang), *(Vector3(*a[3:]) + lin)
+
+    V, a = body_velocity(x, b), while_loop(lambda b, *a: b > 0, joint, b, *Motion.zero())[1:]
+    return p.cross(Vector3(*a[:3])) - Vector3(*a[3:]) + (V.lin + V.ang.cross(p) + rolls).cross(V.ang)
+
+
 def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
-    """The unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
+    """Unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
 
     def between_ends() -> Any:
         first = x.shape_corners[shape, 0]
@@ -471,10 +506,10 @@ def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
 
 
 def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity against the body with which the point of a loose disc runs along its rim [m/s].
+    """Velocity relative to the body with which the contact point of a loose disc moves along its rim [m/s].
 
-    0 where it is not the lowest one. ``b``, ``shape``: the disc's body and shape; ``w``: its angular
-    velocity; ``p``: the point, from the step's origin [m]; ``n``: the normal towards the disc.
+    It is 0 unless the point is the lowest one. ``b``, ``shape``: the disc's body and shape; ``w``: its
+    angular velocity; ``p``: the point, from the step's origin [m]; ``n``: the normal towards the disc.
     """
 
     def on_rim() -> Any:

@@ -73,7 +73,7 @@ def collect_dry_friction(x: Any) -> None:
 
 
 def remember_dry_friction(x: Any) -> None:
-    """The friction of all dofs."""
+    """Store the friction impulses of all dofs."""
 
     def row(i: Any) -> None:
         def keep() -> None:
@@ -102,7 +102,7 @@ What throws a joint farther in one step than that meets it one step later, that 
 
 
 def collect_limits(x: Any) -> None:
-    """The rows of all stops that can be reached."""
+    """The rows of all joint limits that can be reached."""
 
     def stop(m: Any) -> None:
         j, side, dt = x.stop_dof[m], x.stop_side[m], x.dt[0]
@@ -126,7 +126,7 @@ def collect_limits(x: Any) -> None:
 
 
 def gap(x: Any, m: Any) -> Scalar:
-    """The distance that is left to a limit, below 0 past it [rad | m]."""
+    """The distance to a limit, negative beyond it [rad | m]."""
     return x.stop_side[m] * (value(x, x.stop_dof[m]) - x.stop_bound[m])
 
 
@@ -164,7 +164,7 @@ def collect_prescribed(x: Any) -> None:
 
 
 def remember_prescribed(x: Any) -> None:
-    """The forces that it takes."""
+    """Store the forces of prescribed joints."""
     if not of_all_forces(x):
         return
 

@@ -1,7 +1,7 @@
-"""Loop joints: what they hold has no relative velocity.
+"""Loop joints: the relative velocity that they constrain is zero.
 
-A loop joint between bodies a and b holds up to three rotations and three positions of its frame S on b in
-its frame P on a. With R and r, axes and origin of S seen from P, these are 0 where it is closed:
+A loop joint between bodies a and b constrains up to three rotations and three positions of its frame S on b
+in its frame P on a. With R and r, axes and origin of S seen from P, these are 0 where it is closed:
 
     rotations    all of them: 2 tan(theta/2) u     tilts of the axis: 2 tan(theta/2) of R axis about t1, t2
                  of a cross: axis . R t1
@@ -13,10 +13,10 @@ is a wrench f, with f . (V_b - V_a) the rate. As two constraints, of rotations a
 
     u = E (V_b - V_a)     R = 1e-3 w     aim = -E (V_b - V_a) before + R lambda     set: all impulses
 
-w is the mobility of all that hangs together, as one body, and lambda the impulse of the last step, then that
-of the last iteration. So the mean velocity of the step is one that the loop allows, and the impulse does no
-work, also where loops repeat each other. What a step leaves open is projected away at its end, see closing. A
-loop stores nothing.
+w is the mobility of all bodies connected to the loop, as one rigid body, and lambda the impulse of the last
+step, then that of the last iteration. So the mean velocity of the step is one that the loop allows, and the
+impulse does no work, also in redundant loops. The gap that a step leaves is removed by a projection at its
+end (`close`). A loop stores no energy.
 
 Source: RBDA sections 8.2 and 8.3; R. T. Rockafellar (1976), proximal point iteration.
 Cost: O(loops), 600 operations each.
@@ -86,7 +86,9 @@ def add_half(x: Any, k: Any, half: int, E: list[Motion], R: Scalar, aim: Vector3
 
 
 def halves(x: Any, k: Any, rows: Any) -> None:
-    """``rows(half, E, delta)`` of the rotations (0) of a loop, if there are any, and of its positions (1)."""
+    """Call ``rows(half, E, delta)`` for the rotations (0) of a loop, if it has any, and for its positions
+    (1).
+    """
     R, r, axes = _between(x, k)
     p, at = _frame(x, k, 0)
 
@@ -133,7 +135,9 @@ def _orientation(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[S
 
 
 def _tilts(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
-    """2 t . (a x n) / (1 + a . n): the tilts of n = R a about t1 and t2, and nothing about a."""
+    """2 t . (a x n) / (1 + a . n): the tilts of n = R a about t1 and t2; the rotation about a
+    has no effect.
+    """
     a = axes[2]
     n = R @ a
     k = 1.0 / (1.0 + a.dot(n))
@@ -149,7 +153,7 @@ def _tilts(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]
 def _positions(
     x: Any, k: Any, R: Matrix3, r: Vector3, axes: list[Vector3]
 ) -> tuple[list[Force], list[Scalar]]:
-    """The positions that a loop holds; the others are 0 and stay so."""
+    """The positions that a loop constrains; the others are 0."""
     forces = [Force(r.cross(e), e) for e in axes]
     delta = [e.dot(r) for e in axes]
     pitch = x.loop_pitch[k]
@@ -216,9 +220,9 @@ PASSES = 2  # corrections of positions: each takes off the digits that are right
 
 
 def close_for_kick(x: Any) -> None:
-    """Place the robot where its loops are closed, as near to q as can be; q stays.
+    """Compute the pose with closed loops that is nearest to q; q itself does not change.
 
-    It takes H at q, and leaves the poses, velocities and H of that pose, which is noted as ``q_kick``.
+    It needs H at q, and leaves the poses, velocities and H of the closed pose, which is stored as ``q_kick``.
     """
 
     def closed() -> None:
@@ -240,11 +244,10 @@ def close_for_kick(x: Any) -> None:
 
 
 def close(x: Any) -> None:
-    """Project q and v onto the loops at the end of a step, with the H and the pattern of the step; of deep
-    trees (articulated.py) with the H of the end.
+    """Project q and v onto the loops at the end of a step, with the H and the pattern of the step.
 
-    It takes the constraints' arrays for its own: what the step's are needed for has to be done before. It
-    leaves the poses of the new q.
+    Deep trees (articulated.py) use the H of the end. The arrays of constraints are overwritten, so everything
+    that needs those of the step comes before. Leaves the poses of the new q.
     """
 
     def closed() -> None:
@@ -264,7 +267,9 @@ def _close_positions(x: Any) -> None:
 
 
 def constrain(x: Any, speeds: Any) -> None:
-    """The loops as the only constraints, which aim at what is open (0) or opens (1)."""
+    """Make the loops the only constraints; they aim at closing their gaps (0), or at stopping their opening
+    (1).
+    """
     for k in (0, 1, 2, 4):
         x.n_of[k] = 0
     for_range(x.n_loops, lambda k: _constraints(x, k, speeds))
@@ -272,7 +277,7 @@ def constrain(x: Any, speeds: Any) -> None:
 
 
 def project(x: Any, speeds: Any) -> None:
-    """The change d that closes the loops at q (0), or stops what opens them (1)."""
+    """The change d that closes the loops at q (0), or stops their opening (1)."""
     once(x, place_bodies, x.q, 0)
     once(x, velocities, x.v, x.V)
     once(x, constrain, speeds)
@@ -307,7 +312,7 @@ def project(x: Any, speeds: Any) -> None:
 
 
 def _hold(x: Any, m: Any) -> None:
-    """Prescribed joint m stays where it is."""
+    """Keep prescribed joint m where it is."""
     i, j = x.n_of[1], x.motion_dof[m]
     x.n_of[1] = i + 1
     x.r_row[i], x.r_gain[i] = x.dof_row[j], x.dof_gain[j]
@@ -315,7 +320,7 @@ def _hold(x: Any, m: Any) -> None:
 
 
 def _constraints(x: Any, k: Any, speeds: Any) -> None:
-    """Of loop k: they aim at what is open."""
+    """The constraints of loop k, which aim at closing its gap."""
 
     def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
         R = in_precision(*CLOSED) * x.loop_mobility[k, half]

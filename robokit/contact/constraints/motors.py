@@ -14,9 +14,9 @@ dt. That holds up to an inertia eight times smaller than m. As a constraint:
     set: [-L dt, L dt], and in the direction of push no more than what brings it to its largest speed:
          |g| <= max(0, (v_max - |qd|)/R_v),  R_v = 1e-4 W
 
-A given torque has b = 0: R is then so large that the speed is lost in the rounding of the aim. What drives a
-joint beyond its largest speed meets neither a push nor a brake of the limit. A motor stores nothing; its
-impulse g times the mean of the speeds before and after is the work that it does.
+A given torque has b = 0: R is then so large that the speed is lost in the rounding of the aim. If other
+forces drive a joint beyond its largest speed, the limit neither pushes nor brakes it. A motor stores no
+energy; its work is its impulse g times the mean of the speeds before and after.
 
 Cost: O(motors), 60 operations each.
 """

@@ -1,6 +1,7 @@
-"""Forces that are given: pushes on bodies, and those of the joints of free bases.
+"""Given forces: pushes on bodies, and those of the joints of free bases.
 
-No velocity of the step changes them. They act at its middle, on the body's way through the whole of it.
+They do not depend on the velocity of the step. They act at its middle, and their work is that along the
+body's motion in the entire step.
 
 Cost: O(bodies + pushes).
 """
@@ -17,7 +18,7 @@ from robokit.spatial.scalars import where
 
 
 def act(x: Any) -> None:
-    """Add them to the forces on bodies."""
+    """Add the pushes to the forces on bodies."""
 
     def on_base(m: Any) -> None:
         b = m + 1

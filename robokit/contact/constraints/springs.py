@@ -50,7 +50,7 @@ HUGE = 1e300, 1e37  # bound of an impulse that has none: it may be multiplied by
 
 
 def collect(x: Any) -> None:
-    """The constraints of all springs. They are the first ones, so that there is a place for each."""
+    """The constraints of all springs. They come first, so that there is memory for each."""
     if of_all_forces(x):
         cond(x.n_springs > 0, lambda: _collect(x), nothing)
 
@@ -69,7 +69,7 @@ def _collect(x: Any) -> None:
 
 
 def _place(x: Any, k: Any) -> None:
-    """Where spring k is, its length, its rate and what it pulls with."""
+    """Position of spring k, its length, its rate and its tension."""
     a, b = x.spring_bodies[k, 0], x.spring_bodies[k, 1]
     V = body_velocity(x, b) - body_velocity(x, a)
     l, *E = cond(x.spring_dof[k] < 0, lambda: _between_points(x, k, a, b), lambda: _at_joint(x, k, b))
@@ -92,7 +92,9 @@ def _between_points(x: Any, k: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
 
 
 def _at_joint(x: Any, k: Any, b: Any) -> tuple[Scalar, ...]:
-    """Coordinate and row of a spring at a joint with one dof: its rate is what turns, else what shifts."""
+    """Coordinate and row of a spring at a joint with one dof: a rotation if the joint rotates, else a
+    translation.
+    """
     j = x.spring_dof[k]
     R = axes_of(x, b)
     turn, shift = (R @ vector(x.dof_axis, j, c) for c in (0, 3))

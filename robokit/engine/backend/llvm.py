@@ -46,7 +46,7 @@ _NAMING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags"
 
 @functools.cache
 def processor_description() -> str:
-    """All that the system says of the first processor's kind; "" where it says nothing."""
+    """Everything that the system says about the first processor's kind; "" if it says nothing."""
     try:
         with open(INFORMATION) as file:
             lines = []
@@ -61,7 +61,7 @@ def processor_description() -> str:
 
 
 def processor_flags() -> frozenset[str]:
-    """Its features in the system's words; none where it says nothing."""
+    """The processor's features in the system's words; none if the system does not tell."""
     for line in processor_description().splitlines():
         if line.startswith(("flags", "Features")):
             return frozenset(line.partition(":")[2].split())
@@ -69,7 +69,7 @@ def processor_flags() -> frozenset[str]:
 
 
 def processor_name() -> str:
-    """What the processor is called, such as "Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz"; else its kind."""
+    """Name of the processor, such as "Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz"; otherwise its kind."""
     for line in processor_description().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
@@ -78,7 +78,7 @@ def processor_name() -> str:
 
 @functools.cache
 def last_cache() -> int:
-    """Bytes of the last cache before memory."""
+    """Size of the last-level cache [bytes]."""
     try:
         with open(LAST_CACHE) as file:
             return int(file.read().strip().removesuffix("K")) * 1024
@@ -87,7 +87,7 @@ def last_cache() -> int:
 
 
 def processors() -> int:
-    """CPUs that this process may use."""
+    """Number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -225,7 +225,7 @@ def image(objects: Sequence[bytes]) -> bytes:
 
 
 class Image:
-    """An image in memory, where it may be run and no longer be written."""
+    """An image in memory, which can be executed and no longer be written."""
 
     def __init__(self, content: bytes) -> None:
         """Copy it there. Raises OSError: the system lets this process run no new code."""
@@ -329,7 +329,7 @@ def vector_width() -> int:
 
 @functools.cache
 def has_fused_multiply_add() -> bool:
-    """Whether this processor has an instruction for a product and a sum with one rounding."""
+    """Whether this processor has a fused multiply-add: a product and a sum with one rounding."""
     features = processor_flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
     return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
 
@@ -569,7 +569,7 @@ def _engine(code: bytes) -> Any:
 
 
 def name_of(text: str) -> str:
-    """Under which the code of a module is on disk."""
+    """The name under which the code of a module is stored on disk."""
     return disk_cache.digest(identity(), text)
 
 
@@ -716,7 +716,7 @@ def called_apart(text: str) -> list[str]:
 
 
 def soon(text: str) -> str:
-    """A module with loops that is compiled sooner, to the same results."""
+    """A module with loops, changed so that it compiles sooner, with the same results."""
     return LOOPS + SOON + text.removeprefix(LOOPS).removeprefix(LONG)
 
 

@@ -37,7 +37,7 @@ class Planned:
 
     @property
     def superword_seeds(self) -> Sequence[tuple[int, int, int]]:
-        """Of the signature; none where the bits are the same on every target."""
+        """Superword seeds of the signature; none if the bits are the same on every target."""
         return () if self.signature.reproducible else self.signature.superword_seeds
 
 
@@ -75,28 +75,30 @@ class Target(ABC):
     @property
     @abstractmethod
     def lanes(self) -> int:
-        """States in one value of the code."""
+        """States in one value of the code: 1, or as many as a vector register holds."""
 
     @property
     @abstractmethod
     def bits(self) -> int:
-        """Of a vector register of the processor."""
+        """Bits of a vector register of the processor."""
 
     @property
     @abstractmethod
     def features(self) -> str:
-        """All besides the source that the code depends on: the compiler, and what the processor can do.
+        """Everything besides the source that the code depends on: the compiler, and the processor's features.
 
         Raises CompilerMissing: there is no compiler for this target.
         """
 
     @abstractmethod
     def write(self, kernel: Planned) -> tuple[Any, int]:
-        """What :meth:`assemble` takes of a kernel, text or bytes, and its functions' workspace [doubles]."""
+        """The kernel as text or bytes for :meth:`assemble`, and its functions' workspace [doubles]."""
 
     @abstractmethod
     def assemble(self, text: Any) -> bytes:
-        """Code of what :meth:`write` gave. Raises CompilerMissing: there is no compiler for this target."""
+        """Machine code of the result of :meth:`write`. Raises CompilerMissing: there is no compiler for this
+        target.
+        """
 
     @abstractmethod
     def load(self, code: bytes) -> Loaded:
@@ -113,7 +115,7 @@ class Host(Target):
 
     @property
     def bits(self) -> int:
-        """Of a vector register of this processor."""
+        """Bits of a vector register of this processor."""
         return 8 * FLOAT64.bytes * llvm.vector_width()
 
     @property
@@ -146,7 +148,7 @@ class OneState(Host):
 
     @property
     def columns(self) -> int:
-        """As many as a vector register holds (``control_flow.vmap``)."""
+        """As many columns as a vector register holds (``control_flow.vmap``)."""
         return self.width
 
     def write(self, kernel: Planned) -> tuple[str, int]:
@@ -169,7 +171,7 @@ class OneState(Host):
 
 
 class ManyStates(Host):
-    """A value is a vector: one number of each of so many states.
+    """A value is a vector: one number of each of several states.
 
     Functions: SYMBOL_batch and SYMBOL_passes, or for callers in machine code SYMBOL_linked alone
     (emit/batch_module.py).
@@ -181,7 +183,7 @@ class ManyStates(Host):
 
     @property
     def lanes(self) -> int:
-        """As many as a vector register holds."""
+        """As many states as a vector register holds."""
         return self.width
 
     def write(self, kernel: Planned) -> tuple[str, int]:

@@ -26,7 +26,7 @@ PLATFORM = "cuda"  # what PyTorch calls the memory that is meant
 
 
 def platform() -> str:
-    """What JAX calls the kind of device that is meant."""
+    """JAX's name for the kind of device."""
     return PLATFORM
 
 
@@ -63,15 +63,15 @@ class Library:
 
     @property
     def module(self) -> Any:
-        """The library."""
+        """The library's module."""
         return sys.modules[self.name]
 
     def number(self, x: Any) -> int | None:
-        """Of the card that has it, None in other memory."""
+        """Number of the card that holds an array; None for other memory."""
         raise NotImplementedError
 
     def seen(self, x: Any) -> Seen:
-        """What it is."""
+        """Description of an array on a card."""
         raise NotImplementedError
 
     def empty(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
@@ -79,30 +79,31 @@ class Library:
         raise NotImplementedError
 
     def zeros(self, shape: tuple[int, ...], dtype: str, number: int) -> Any:
-        """The same, of zeros."""
+        """A new array of zeros on a card, contiguous."""
         made = self.empty(shape, dtype, number)
         made[...] = 0.0
         return made
 
     def joined(self, x: Sequence[Any]) -> Any:
-        """Arrays (B, n), the columns of one after those of the other."""
+        """Concatenate arrays (B, n): the columns of one after those of the other."""
         return self.module.concatenate(x, 1)
 
     def stream(self, number: int) -> int:
-        """The stream of a card that is current in this thread."""
+        """The current stream of a card in this thread."""
         raise NotImplementedError
 
     def constant(self, x: Any, number: int) -> Any:
-        """A copy of NumPy's array on a card."""
+        """A copy of a NumPy array on a card."""
         raise NotImplementedError
 
     def last_first(self, x: Any) -> Any:
-        """The same memory with the last axis as the first one."""
+        """The same memory with the last axis moved to the front."""
         raise NotImplementedError
 
     def quick(self, arguments: Sequence[Any]) -> tuple[int, str, list[Any]] | None:
-        """Number of the card, dtype, and (address, shape, strides) of each array; None where that is not
-        all that there is to say.
+        """Number of the card, dtype, and (address, shape, strides) of each array.
+
+        None if that does not describe the arrays completely, for example if they require a gradient.
         """
         return None
 
@@ -111,15 +112,15 @@ class Library:
         out[...] = x
 
     def clip(self, x: Any, least: Any, most: Any) -> Any:
-        """Its numbers, none below those of one array or above those of another."""
+        """The array's numbers, limited from below by one array and from above by another."""
         return self.module.clip(x, least, most)
 
     def picked(self, x: Any, places: np.ndarray, number: int) -> Any:
-        """The numbers at some places of the last axis."""
+        """The numbers at some indices of the last axis."""
         return x[..., self.kept(places, number)]
 
     def kept(self, x: np.ndarray, number: int, key: Any = None) -> Any:
-        """NumPy's array on a card, where it stays for the next call, on whatever stream.
+        """A NumPy array copied to a card, where it stays for later calls, on any stream.
 
         ``number``: of the card; ``key``: that stands for its content, if it never changes while it is there.
         """
@@ -293,7 +294,7 @@ def library_of(x: Any) -> Library | None:
 
 
 class Common(NamedTuple):
-    """What arrays of one call have in common."""
+    """Common properties of the arrays of one call."""
 
     library: Library  # theirs
     number: int  # of the card that has them
@@ -382,7 +383,7 @@ def extent(seen: Seen) -> tuple[int, int]:
 
 
 def result(library: Library, memory: Any, shape: tuple[int, ...], single: bool) -> Any:
-    """Memory of numbers side by side, (n, B), as an array of states, (B, ...) or (...)."""
+    """View memory of numbers side by side, (n, B), as an array of states, (B, ...) or (...)."""
     if single:
         return memory.reshape(shape)
     return library.last_first(memory.reshape((*shape, memory.shape[-1])))
@@ -414,7 +415,7 @@ class View:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """From one number to the next along each axis [numbers]."""
+        """Distance between neighbours along each axis [numbers]."""
         states, *numbers = self.shape
         return 1, *(states * math.prod(numbers[k + 1 :]) for k in range(len(numbers)))
 
@@ -571,7 +572,7 @@ _numbers = itertools.count()
 
 
 class Given(NamedTuple):
-    """An array of a call."""
+    """An array that was passed in a call."""
 
     pointer: int  # its address on the card
     shape: tuple[int, ...]  # its own

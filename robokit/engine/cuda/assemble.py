@@ -33,7 +33,7 @@ _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 
 @frozen
 class Usage:
-    """What ptxas says of a function."""
+    """What ptxas reports about a function."""
 
     name: str  # of the function
     registers: int  # of a thread
@@ -45,13 +45,13 @@ class Usage:
 
 @functools.cache
 def architectures() -> list[tuple[int, int]]:
-    """Compute capabilities that ptxas makes code for, in order. Raises DeviceError: there is no ptxas."""
+    """Compute capabilities for which ptxas makes code, ascending. Raises DeviceError: there is no ptxas."""
     said = _run([tool("ptxas"), "--help"])
     return sorted({(int(x), int(y)) for x, y in re.findall(r"\bsm_(\d+)(\d)\b", said)})
 
 
 def architecture(major: int, minor: int) -> str:
-    """The newest architecture that code can be made for and that a card of this capability runs.
+    """The newest architecture for which code can be made and which a card of this capability runs.
 
     A card runs code of the same major number, and no larger minor one. Raises DeviceError: there is none, or
     no ptxas.
@@ -68,7 +68,7 @@ def architecture(major: int, minor: int) -> str:
 
 
 def shared_memory(arch: str) -> int:
-    """Bytes of a multiprocessor's own memory that a block may have (NVIDIA's table of capabilities)."""
+    """Shared memory that a block may have [bytes] (NVIDIA's table of compute capabilities)."""
     kilobytes = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
     return kilobytes.get(arch, 99) << 10
 
@@ -102,14 +102,14 @@ def tool(name: str) -> str:
 
 @functools.cache
 def release() -> str:
-    """Of ptxas, for example "ptxas 13.5.92". Raises DeviceError: there is no ptxas."""
+    """Version of ptxas, for example "ptxas 13.5.92". Raises DeviceError: there is no ptxas."""
     text = _run([tool("ptxas"), "--version"])
     found = re.search(r"V(\d+(?:\.\d+)+)", text)
     return f"ptxas {found[1] if found else text.strip().splitlines()[-1]}"
 
 
 def version() -> tuple[int, ...]:
-    """Of ptxas, as numbers."""
+    """Version of ptxas, as numbers."""
     return tuple(map(int, re.findall(r"\d+", release())))[:2]
 
 
@@ -154,7 +154,7 @@ def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
 
 
 def modules(text: str) -> list[str]:
-    """The modules of a text."""
+    """Split a text into its modules."""
     parts = re.split(rf"(?m)^{PART}.*\n", text)
     return parts[1:] if len(parts) > 1 else parts
 
@@ -169,7 +169,7 @@ def ptx(text: str) -> str:
 
 
 def usages(said: str) -> list[Usage]:
-    """What ptxas -v says of each function."""
+    """What ptxas -v reports about each function."""
     found, frame = list[Usage](), (0, 0, 0)
     pattern = re.compile(
         r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads|Used (\d+) registers|"

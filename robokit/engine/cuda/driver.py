@@ -79,7 +79,7 @@ def _sentence(library: Any, status: int) -> str:
 
 
 def driver_version() -> tuple[int, int]:
-    """The newest CUDA that the driver knows, e.g. (13, 0).
+    """The newest CUDA version that the driver supports, e.g. (13, 0).
 
     Raises DeviceError: there is no driver, or no card.
     """
@@ -89,7 +89,7 @@ def driver_version() -> tuple[int, int]:
 
 
 def count() -> int:
-    """How many cards there are. Raises DeviceError: there is no driver, or no card."""
+    """Number of cards. Raises DeviceError: there is no driver, or no card."""
     number, library = ctypes.c_int(), _cuda()
     status = library.cuDeviceGetCount(ctypes.byref(number))
     if status:
@@ -99,7 +99,7 @@ def count() -> int:
 
 
 def current() -> int:
-    """The number of the card whose context this thread is in."""
+    """Number of the card whose context is current in this thread."""
     number = ctypes.c_int()
     _cuda().cuCtxGetDevice(ctypes.byref(number))
     return number.value
@@ -210,7 +210,9 @@ class Card:
 
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
-        """Make the primary context that of this thread, and put back what was there."""
+        """Make this card's primary context current in this thread, and restore the previous one
+        afterwards.
+        """
         before = ctypes.c_void_p()
         self._call("cuCtxGetCurrent", ctypes.byref(before))
         if before.value == self._context.value:
@@ -276,7 +278,7 @@ class Card:
     # -- memory ----------------------------------------------------------------------------------
 
     def memory(self) -> tuple[int, int]:
-        """Bytes that are free, and bytes in all."""
+        """Free and total memory [bytes]."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
@@ -294,7 +296,7 @@ class Card:
         return pointer.value
 
     def free(self, pointer: int, stream: int = 0) -> None:
-        """Give memory back once the stream gets there."""
+        """Free memory when the stream gets there."""
         self.call("cuMemFreeAsync", ctypes.c_uint64(pointer), ctypes.c_void_p(stream))
 
     def write(self, pointer: int, array: np.ndarray, stream: int = 0) -> None:
@@ -329,7 +331,7 @@ class Card:
     # -- time ------------------------------------------------------------------------------------
 
     def synchronize(self, stream: int = 0) -> None:
-        """Wait until a stream has done what is queued on it. Raises DeviceError: something of it failed."""
+        """Wait until a stream has done its queued work. Raises DeviceError: some of it failed."""
         self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     @contextlib.contextmanager
@@ -360,7 +362,7 @@ class Card:
         return number.value if not failed and status.value == 1 else 0
 
     def event(self, stream: int = 0) -> Event:
-        """A moment on a stream: when all that is queued on it now is done."""
+        """An event that occurs when everything that is queued on a stream now is done."""
         return Event(self, stream)
 
 
@@ -408,7 +410,7 @@ class Function:
         card.call("cuFuncSetAttribute", self.handle, _SHARED_PERCENT, 100)
 
     def resident(self, threads: int) -> int:
-        """How many blocks of so many threads one multiprocessor holds."""
+        """Number of blocks of so many threads that one multiprocessor holds."""
         value = ctypes.c_int()
         self.module.card.call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(value), self.handle, threads,
@@ -418,7 +420,7 @@ class Function:
 
 
 class Event:
-    """A moment on a stream of a card."""
+    """An event on a stream of a card: a point in its queue of work."""
 
     def __init__(self, card: Card, stream: int = 0) -> None:
         self._card, self._handle = card, ctypes.c_void_p()
@@ -427,11 +429,11 @@ class Event:
         self.record(stream)
 
     def record(self, stream: int) -> None:
-        """Be the present moment of a stream from now on."""
+        """Move the event to the present end of a stream's queue."""
         self._card.call("cuEventRecord", self._handle, ctypes.c_void_p(stream))
 
     def before(self, stream: int) -> None:
-        """Have what is queued on a stream from now on wait for it."""
+        """Make work queued on a stream from now on wait for the event."""
         self._card.call("cuStreamWaitEvent", ctypes.c_void_p(stream), self._handle, 0)
 
     def since(self, earlier: Event) -> float:
@@ -481,7 +483,7 @@ class Memory:
         self.allocate(sizes)
 
     def allocate(self, sizes: Mapping[str, int]) -> None:
-        """More arrays, or others in the place of those of the same names; arguments and errors as above."""
+        """Allocate more arrays, or replace those of the same names; arguments and errors as above."""
         with self.card.aside() as side:
             stream = side if self._stream is None else self._stream
             for name, size in sizes.items():
@@ -495,7 +497,7 @@ class Memory:
 
     @contextlib.contextmanager
     def on(self, stream: int) -> Iterator[None]:
-        """What is queued on a stream inside comes after what other streams were given before."""
+        """Within this context, work queued on a stream runs after the earlier work of other streams."""
         with self._lock:
             before = self._stream
             if before == stream:
@@ -714,7 +716,7 @@ class RolloutOnCard:
             self.next = [self._room(-1 - o, self.sizes[k] * rows) for o, k in self.feedback]
 
     def put(self, k: int, x: np.ndarray, stream: int = 0) -> None:
-        """Copy input k of all steps to come to the card, (rows, n), or (1, n) for all rows."""
+        """Copy input k of all following steps to the card, (rows, n), or (1, n) for all rows."""
         own = np.broadcast_to(x, (self.rows, x.shape[1])) if self._fed_back(k) else x
         with self.memory.on(stream):
             pointer = self.columns[k][0] if self._fed_back(k) else 0

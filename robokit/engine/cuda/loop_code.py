@@ -59,7 +59,7 @@ class Place:
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """What functions that take it as an argument need to know."""
+        """The properties of the place that a function with such an argument depends on."""
         return self.space, self.tiled
 
 
@@ -73,7 +73,7 @@ class Layout:
     beside: int = 1  # numbers of a state that are side by side, a power of 2
 
     def at(self, element: int) -> int:
-        """Where an element of a tile is, from where its state begins."""
+        """Offset of an element of a tile from the beginning of its state."""
         return element // self.beside * TILE * self.beside + element % self.beside
 
 
@@ -113,7 +113,7 @@ def layout(
 
 @dataclass
 class Known:
-    """What is known of a kernel when its code is written."""
+    """Facts about a kernel that are known when its code is written."""
 
     graph: LoopGraph  # its recording
     sizes: Sequence[int]  # the values of its sizes
@@ -138,7 +138,7 @@ class Known:
         self._arrays: dict[int, int | None] = {}
 
     def array(self, number: int) -> int | None:
-        """The kernel's array that an array of a function is in all its calls."""
+        """The array of the kernel that a function's array is in all calls."""
         if number not in self._arrays:
             outside = {self.array(k) for k in self.bound.get(number, ())}
             own = self.graph.functions[0].arrays
@@ -156,7 +156,7 @@ class Known:
         return set(self.graph.functions[0].arrays) - read
 
     def value(self, number: int) -> Any:
-        """A whole number or a truth that is known, or None."""
+        """The value of a whole number or truth value, or None if it is not known."""
         if number not in self._values:
             self._values[number] = None
             self._values[number] = self._of(number)
@@ -242,12 +242,12 @@ class CardWriter(ModuleWriter):
         return text
 
     def pattern(self, function: int, places: Sequence[Place]) -> Pattern:
-        """How a function is called with arrays at these places."""
+        """The call pattern of a function for arrays at these places."""
         parameters = self.graph.functions[function].region.parameters
         return Pattern(function, 1, tuple(p.kind for p in places), (False,) * len(parameters))
 
     def takes_memory(self, function: int) -> bool:
-        """Whether a function has arrays of zeros whose size is known only when it runs."""
+        """Whether a function has arrays of zeros whose size is known only at run time."""
         graph = self.graph
         return any(
             (node[0] == ops.ZEROS and self.zeros_length(node) is None)
@@ -256,12 +256,12 @@ class CardWriter(ModuleWriter):
         )
 
     def zeros_length(self, node: tuple) -> int | None:
-        """Elements of an array of zeros, if that is known."""
+        """Number of elements of an array of zeros, if it is known."""
         sizes = [self.known.value(k) for k in node[2:]]
         return None if None in sizes else max(1, math.prod(sizes))
 
     def fails(self, function: int) -> bool:
-        """Whether a call of it may fail."""
+        """Whether a call of a function may fail."""
         return self.takes_memory(function) or self.has(function, ops.CHECK)
 
 

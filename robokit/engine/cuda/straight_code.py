@@ -76,7 +76,7 @@ def fused_products(program: Program) -> tuple[set[int], set[int]]:
 
 
 class CardWriter(ChunkWriter):
-    """Writes chunks whose arguments are columns in the card's memory."""
+    """Writes chunks of code whose arguments are columns in the memory of a card."""
 
     def __init__(self, program: Program, plan: Plan, real: Real, products: set[int]) -> None:
         super().__init__(program, plan, True, real)
@@ -88,23 +88,27 @@ class CardWriter(ChunkWriter):
 
     @property
     def parameters(self) -> str:
-        """Of each function: the thread's memory, and for each array its own state and what is between."""
+        """Parameters of each function: the thread's memory, and each array's own state and stride between
+        numbers.
+        """
         arrays = (f"ptr addrspace(1) %g{k}, i32 %b{k}" for k in range(self.arrays))
         return ", ".join(["ptr addrspace(5) noalias %ws5", *arrays])
 
     @property
     def taken(self) -> str:
-        """Parameters of the kernel: of each array where it is, and the numbers between and of its own."""
+        """Parameters of the kernel: each array's address, stride between numbers and stride between
+        states.
+        """
         return "".join(f"ptr addrspace(1) %a{k}, i64 %n{k}, i64 %o{k}, " for k in range(self.arrays))
 
     @property
     def between(self) -> str:
-        """Instructions of the kernel: what is between, as the functions take it."""
+        """Instructions of the kernel that convert the strides between numbers to the functions' type."""
         return "\n  ".join(f"%b{k} = trunc i64 %n{k} to i32" for k in range(self.arrays))
 
     @property
     def own_state(self) -> str:
-        """Instructions of the kernel: where the arrays have state %t."""
+        """Instructions of the kernel that compute where state %t of each array begins."""
         return "\n  ".join(
             f"%w{k} = mul i64 %t, %o{k}\n  %g{k} = getelementptr {self.t}, ptr addrspace(1) %a{k}, i64 %w{k}"
             for k in range(self.arrays)
@@ -283,7 +287,7 @@ TREE = 24  # operations at most of values that are read once and so stay with wh
 
 @dataclass
 class Shared:
-    """A line that is shared."""
+    """A line of operations shared among the warps of a team."""
 
     rounds: list[list[list[int]]]  # for each round, and in it for each worker, its operations in order
     slot: dict[int, int]  # place of each value that a later round reads
@@ -649,17 +653,17 @@ class CardTarget(Target):
 
     @property
     def arch(self) -> str:
-        """The architecture."""
+        """The architecture, for example "sm_90"."""
         return self.card if isinstance(self.card, str) else self.card.arch
 
     @property
     def bits(self) -> int:
-        """Of a register for one number."""
+        """Bits of a register for one number."""
         return 8 * self.real.bytes
 
     @property
     def features(self) -> str:
-        """The compilers and the architecture."""
+        """The compilers and the architecture, on which the code depends."""
         return assemble.identity(self.card) if isinstance(self.card, str) else self.card.identity
 
     def write(self, kernel: Planned) -> tuple[str, int]:

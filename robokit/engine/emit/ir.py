@@ -49,7 +49,7 @@ FITS = 5_500  # most nodes of a kernel that is taken to fit in that cache: its t
 
 @frozen
 class Real:
-    """The numbers of a kernel."""
+    """The floating-point type of a kernel."""
 
     dtype: str  # NumPy's name
     kind: str  # LLVM's name
@@ -58,7 +58,7 @@ class Real:
     largest: float  # the largest finite one
 
     def scale(self, bound: float) -> float:
-        """A factor that makes infinite what is beyond a bound, and nothing else."""
+        """A factor that makes numbers beyond a bound infinite, and changes no others."""
         return self.largest / max(bound, 1.0)
 
 
@@ -88,23 +88,23 @@ def table(name: str, numbers: Sequence[float], dtype: str = "int32") -> str:
 
 
 def rounded(value: float, real: Real) -> float:
-    """The number of that kind which is nearest."""
+    """The nearest number of that floating-point type."""
     # Infinity where it is too large, unlike struct.
     return ctypes.c_float(value).value if real is FLOAT32 else value
 
 
 def constant(lanes: int, value: float, real: Real = FLOAT64) -> str:
-    """The same number in every lane."""
+    """A constant that is the same in every lane."""
     return number(value, real) if lanes == 1 else f"splat ({real.kind} {number(value, real)})"
 
 
 def suffix(lanes: int, real: Real = FLOAT64) -> str:
-    """Ending of an intrinsic's name."""
+    """The suffix of an intrinsic's name."""
     return real.suffix if lanes == 1 else f"v{lanes}{real.suffix}"
 
 
 def instructions(lanes: int, real: Real) -> list[str]:
-    """The instruction of each operation (trace/ops.py), on so many lanes, with `%s` for each operand."""
+    """The instruction of each operation (trace/ops.py) for so many lanes, with `%s` for each operand."""
     words = {
         "t": vector(lanes, real.kind),
         "truth": vector(lanes, "i1"),
@@ -116,7 +116,7 @@ def instructions(lanes: int, real: Real) -> list[str]:
 
 
 def multiply_add(lanes: int, real: Real) -> str:
-    """A product and a sum with one rounding, with `%s` for each operand."""
+    """The instruction for a fused multiply-add, with `%s` for each operand."""
     t = vector(lanes, real.kind)
     return f"call {t} @llvm.fma.{suffix(lanes, real)}({t} %s, {t} %s, {t} %s)"
 

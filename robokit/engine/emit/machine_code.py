@@ -135,7 +135,7 @@ class Bytes:
         self._to_constants, self._calls = list[int](), list[tuple[int, int]]()
 
     def enter(self) -> None:
-        """Begin a function."""
+        """Begin a new function."""
         self.code += bytes(-len(self.code) % 16)
         self.entries.append(len(self.code))
         self.code += ENTER
@@ -153,22 +153,22 @@ class Bytes:
         self.code += distance(8 * which - ALIGN - len(self.code) - 4)
 
     def integer(self, opcode: int, register: int, place: Place) -> None:
-        """An instruction on 64 bits with a register and a place."""
+        """Append an instruction on 64 bits with a register and an operand in memory or a register."""
         base, offset = place
         prefix = 0x48 | register >> 1 & 4 | base >> 3
         self.code += bytes((prefix, opcode, 0x80 | (register & 7) << 3 | base & 7)) + distance(offset)
 
     def jump_if_zero(self) -> int:
-        """A jump to a place that :meth:`land` tells."""
+        """Append a jump to a target that :meth:`land` sets later."""
         self.code += b"\x0f\x84" + bytes(4)
         return len(self.code)
 
     def land(self, jump: int) -> None:
-        """Here is where a jump goes."""
+        """Set the target of a jump to the present position."""
         struct.pack_into("<i", self.code, jump - 4, len(self.code) - jump)
 
     def constant(self, content: bytes) -> Place:
-        """Where these bytes are among the constants."""
+        """Place of these bytes among the constants."""
         found = self._places.get(content)
         if found is None:
             self._pool += bytes(-len(self._pool) % len(content))
@@ -177,13 +177,13 @@ class Bytes:
         return CONSTANTS, found
 
     def number(self, value: float | tuple[float, ...], lanes: int) -> Place:
-        """Where a number is in every lane, or one for each."""
+        """Place of a constant, the same in every lane or one for each."""
         values = value if isinstance(value, tuple) else (value,) * lanes
         words = (rounded(x, self._real) for x in values)
         return self.constant(struct.pack(f"<{len(values)}{self._letter}", *words))
 
     def finished(self) -> bytes:
-        """All of them, when every distance is known."""
+        """Code and constants, once all distances are known."""
         for place, function in self._calls:
             struct.pack_into("<i", self.code, place, self.entries[function] - place - 4)
         code = self.code + bytes(-len(self.code) % ALIGN)
@@ -225,7 +225,7 @@ class MachineCode:
         self.spills = self.top = -(-plan.slots * self.unit // ALIGN) * ALIGN
 
     def chunk(self, index: int) -> None:
-        """A chunk of the plan."""
+        """Write a chunk of the plan."""
         number = self.plan.block_of.get(index)
         if number is not None and index - 1 not in self.plan.block_of:
             self.spills = self.top  # bodies are called in the midst of other chunks
@@ -233,7 +233,7 @@ class MachineCode:
         Function(self, lanes if lanes > 1 else self.plan.lanes, lanes > 1).straight(self.plan.chunks[index])
 
     def outputs(self, passed: Sequence[int], fixed: Sequence[Fixed]) -> None:
-        """A function for outputs that no chunk computes."""
+        """Write a function for the outputs that no chunk computes."""
         function, first = Function(self, self.plan.lanes, False), self.program.first_output
         for number in passed:
             value = function.loaded(number, 1)
@@ -314,7 +314,7 @@ class Function:
     # -- instructions ----------------------------------------------------------------------------
 
     def emit(self, form: int, target: int, first: int, second: At, tail: bytes = b"") -> None:
-        """An instruction; two for values of two registers."""
+        """Append an instruction; two for values of two registers."""
         code = self.bytes.code
         if second.__class__ is int:
             code += BEGINNINGS[form, target, first, second] + tail  # type: ignore[index]
@@ -328,7 +328,7 @@ class Function:
             self.halves = True
 
     def array(self, k: int, position: int) -> Place:
-        """A number of one of the caller's arrays."""
+        """Address of a number of one of the caller's arrays."""
         register = self.pointers.get(k)
         if register is None:
             register = POINTERS[self.turn % len(POINTERS)]
@@ -342,17 +342,17 @@ class Function:
     # -- where values are ------------------------------------------------------------------------
 
     def forms_for(self, number: int) -> Forms:
-        """The instructions for a value."""
+        """The instructions for a value of so many lanes."""
         if not self.vectors or self.columns:
             return self.own
         return self.whole.forms(LANES) if number in self.vectors else self.own
 
     def slot(self, place: int) -> Place:
-        """Of the workspace."""
+        """Address of a slot of the workspace."""
         return WORKSPACE, place * self.whole.unit
 
     def in_memory(self, number: int, lanes: int) -> Place:
-        """Where a value is that is in no register."""
+        """Address of a value that is in no register."""
         node = self.program.nodes[number]
         if node[0] == ops.CONST:
             return self.bytes.number(node[1], lanes)
@@ -404,7 +404,7 @@ class Function:
         return self.scratch
 
     def resident(self, number: int, lanes: int) -> int:
-        """A register that holds a value from now on; it is not taken for another operand."""
+        """The register that holds a value from now on; it is not reused for another operand meanwhile."""
         at = self.at(number, lanes)
         if not isinstance(at, int):
             place, at = at, self.take()
@@ -415,7 +415,7 @@ class Function:
         return at
 
     def hold(self, register: int, number: int) -> None:
-        """Note where a value is."""
+        """Note the place of a value."""
         self.register[number], self.held[register] = register, number
 
     def take(self) -> int:
@@ -430,7 +430,7 @@ class Function:
         return register
 
     def keep(self, number: int, register: int) -> None:
-        """See to it that a value is in memory."""
+        """Make sure that a value is in memory."""
         if number in self.made and number not in self.home:
             self.home[number] = place = self.spill()
             self.emit(self.forms_for(number).store, register, NONE, place)
@@ -465,7 +465,7 @@ class Function:
     # -- operations ------------------------------------------------------------------------------
 
     def straight(self, chunk: Sequence[int]) -> None:
-        """The nodes of a chunk."""
+        """Write the nodes of a chunk."""
         nodes, plan, inside = self.program.nodes, self.plan, self.plan.inside
         targets = {} if self.columns else self.whole.targets
         sums = dict[int, int]()
@@ -516,7 +516,7 @@ class Function:
             self.emit(forms.store, register, NONE, self.array(k + self.program.first_output, at))
 
     def arithmetic(self, node: Sequence[int], forms: Forms, position: int) -> int:
-        """A product, sum, difference or quotient."""
+        """Write a product, sum, difference or quotient."""
         op, left, right = node
         first, second = self.at(left, forms.lanes), self.at(right, forms.lanes)
         if not isinstance(first, int):
@@ -531,7 +531,7 @@ class Function:
         return register
 
     def fused(self, number: int, product: int, forms: Forms, position: int) -> int:
-        """A sum or difference with one of its terms, a product."""
+        """Write a sum or difference fused with one of its terms, a product."""
         op, left, right = self.program.nodes[number]
         _, a, b = self.program.nodes[product]
         lanes = forms.lanes
@@ -555,7 +555,7 @@ class Function:
         return target
 
     def computed(self, number: int, forms: Forms, position: int) -> int:
-        """Any other operation that has a value."""
+        """Write any other operation that has a value."""
         op, *operands = self.program.nodes[number]
         lanes = forms.lanes
         if op in (ops.SIN, ops.COS):
@@ -572,7 +572,7 @@ class Function:
         return register
 
     def by_instruction(self, op: int, operands: Sequence[int], forms: Forms, position: int) -> int:
-        """An operation that is one instruction on registers."""
+        """Write an operation that is one instruction on registers."""
         lanes, form, tail = forms.lanes, forms.of.get(op, 0), TAIL.get(op, b"")
         spare = list[int]()
         second: At
@@ -606,7 +606,7 @@ class Function:
         return register
 
     def pair(self, angle: int, forms: Forms) -> tuple[Place, Place]:
-        """Where sine and cosine of an angle are, which are computed once in a chunk."""
+        """Where sine and cosine of an angle are; they are computed once in a chunk."""
         if angle not in self.pairs:
             places = self.spill(), self.spill(), self.spill()
             self.emit(forms.store, self.loaded(angle, forms.lanes), NONE, places[0])
@@ -620,7 +620,7 @@ class Function:
     # -- calls and branches ----------------------------------------------------------------------
 
     def call(self, number: int, position: int) -> None:
-        """Give a shared function its arguments, and call it if it is one chunk."""
+        """Pass arguments to a shared function, and call it if it is a single chunk."""
         node, plan, block = self.program.nodes[number], self.plan, called(self.program, number)
         parameters = self.program.blocks[block].parameters
         frame, count = plan.frames.first.get(number), len(parameters)
@@ -639,7 +639,7 @@ class Function:
             self.bytes.call(plan.direct[block])
 
     def copy(self, copy: Copy) -> None:
-        """Several lanes of a value to an output."""
+        """Copy several lanes of a value to an output."""
         first, program = copy.nodes[0], self.program
         block = program.blocks[called(program, program.nodes[first][1])]
         start = self.plan.slot[int(block.results[result_of(program, first)])] + lane_of(program, first)

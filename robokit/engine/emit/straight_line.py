@@ -181,7 +181,7 @@ class ChunkWriter:
 
     @property
     def parameters(self) -> str:
-        """Of each function."""
+        """Parameters of each function."""
         return "ptr noalias %ws, ptr noalias %args" + ("" if self.direct else REST_OF_STAGE)
 
     def _entry(self, pointers: Sequence[int] = ()) -> list[str]:
@@ -646,7 +646,7 @@ class MachineWriter(PairWriter):
     """Writes the chunks as machine code (machine_code.py), and what calls them as ever."""
 
     def functions(self) -> list[str]:
-        """As of :class:`ChunkWriter`."""
+        """The chunks as machine code, with the rest as in :class:`ChunkWriter`."""
         machine = MachineCode(self.program, self.plan, self.direct, self.real, self.fused, self.targets)
         for k in range(len(self.plan.chunks)):
             machine.chunk(k)

@@ -61,7 +61,7 @@ PAGE = 65536
 
 
 class Variable:
-    """Holds a value of a kind in a function."""
+    """A local variable of a function, of one kind."""
 
     __slots__ = ("kind",)
 
@@ -71,7 +71,7 @@ class Variable:
 
 @dataclass
 class Function:
-    """A function.
+    """A function of a module.
 
     ``name``: of it; ``parameters``: variables that hold its arguments; ``results``: kinds of what it leaves
     on the stack; ``code``: its instructions.
@@ -84,22 +84,24 @@ class Function:
 
 
 def number(value: float) -> Code:
-    """A constant."""
+    """Instruction for a constant."""
     return NUMBER, struct.pack("<d", value)
 
 
 def plain(words: str) -> list[Code]:
-    """Instructions that name nothing."""
+    """Instructions without operands, by their names."""
     return [PLAIN[word] for word in words.split()]
 
 
 def whole(value: int) -> bytes:
-    """A whole number of 32 bits."""
+    """Instruction for a constant integer of 32 bits."""
     return b"\x41" + signed(value)
 
 
 def branch(depth: int, where: bool = False) -> bytes:
-    """Go on behind this block and so many around it, or at a loop's beginning; "where": if the stack says."""
+    """Branch out of this block and so many enclosing ones, or to a loop's beginning; "where": on
+    a condition.
+    """
     return (b"\x0d" if where else b"\x0c") + leb(depth)
 
 
@@ -314,7 +316,7 @@ NAME = "sines"
 
 
 def sines() -> Function:
-    """The function."""
+    """The function that computes sine and cosine."""
     x, k, r, rr, rrrr, s, c = variables = [Variable() for _ in range(7)]
     bits, odd = Variable(I64), Variable(I32)
     one, sixty_three = b"\x42\x01", b"\x42\x3f"

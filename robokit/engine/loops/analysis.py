@@ -17,14 +17,14 @@ from robokit.engine.trace.graph import Node
 
 
 def inner(graph: LoopGraph, node: Node) -> list[Region]:
-    """The regions that a control operation runs."""
+    """The regions that a control operation executes."""
     if node[0] in (ops.FOR, ops.WHILE):
         return [graph.regions[node[1]]]
     return [graph.regions[k] for k in node[2:4]] if node[0] == ops.COND else []
 
 
 def outcome(node: Node) -> int | None:
-    """Outcome, 0 or 1, of a comparison of a whole number with itself, which reads nothing."""
+    """The outcome, 0 or 1, of a comparison of an integer with itself; None for other nodes."""
     return _SELF[node[0]] if node[0] in _SELF and node[1] == node[2] else None
 
 
@@ -32,12 +32,12 @@ _SELF = {ops.WHOLE_LT: 0, ops.WHOLE_LE: 1, ops.WHOLE_EQ: 1}
 
 
 def starts(node: Node) -> tuple[int, ...]:
-    """What a loop carries into its first turn."""
+    """The initial values that a loop carries."""
     return node[3:] if node[0] == ops.FOR else node[2:]
 
 
 def loop_parameters(node: Node, region: Region) -> list[int]:
-    """The parameters of a loop's region that stand for what it carries."""
+    """The parameters of a loop's region that stand for its carried values."""
     return region.parameters[1:] if node[0] == ops.FOR else region.parameters
 
 
@@ -45,7 +45,7 @@ CALLS = (ops.APPLY, ops.VMAP)
 
 
 class Live:
-    """What is needed of a recording.
+    """The parts of a recording that are needed.
 
     Args:
         graph: the recording, without calls of other compiled kernels.
@@ -105,11 +105,11 @@ class Live:
         return [n for n in region.nodes[part] if n in self.nodes]
 
     def positions(self, control: int) -> list[int]:
-        """Of the values of a loop or a condition, those that are needed."""
+        """The values of a loop or a condition that are needed."""
         return sorted(self.outputs[control])
 
     def reach(self, what: Callable[[int], bool]) -> set[int]:
-        """The functions with an operation of some kind, in themselves or in what they call."""
+        """The functions that contain an operation of some kind, or call one that does."""
         found: set[int] = set()
         for function in self.functions:
             own = self._own[function]
@@ -133,7 +133,7 @@ class Live:
         return [function.region.results[k] for k in sorted(self.needed_results[function.number])]
 
     def parameters(self, function: Function) -> list[int]:
-        """The parameters that a function needs; the kernel has all of its own."""
+        """The parameters that a function needs; for the kernel, all of its parameters."""
         numbers = function.region.parameters
         return (
             [numbers[k] for k in sorted(self.needed_parameters[function.number])]
@@ -142,7 +142,7 @@ class Live:
         )
 
     def arrays(self, function: Function) -> list[int]:
-        """The arrays that a function needs; the kernel has all of its own."""
+        """The arrays that a function needs; for the kernel, all of its arrays."""
         return [k for k in function.arrays if k in self._arrays or not function.number]
 
     def calls(self, function: int) -> list[int]:
@@ -150,7 +150,7 @@ class Live:
         return [n for n in self._own[function] if self.graph.nodes[n][0] in CALLS]
 
     def passed_arrays(self, call: int) -> list[int]:
-        """The arrays that a CALL or VMAP hands over."""
+        """The arrays that a CALL or VMAP passes."""
         node = self.graph.nodes[call]
         pairs = zip(self.graph.functions[node[1]].arrays, node[2], strict=True)
         return [outside for inside, outside in pairs if inside in self._arrays]
@@ -287,7 +287,7 @@ class Live:
 
 @frozen
 class Pattern:
-    """How a function is called."""
+    """The call pattern of a function: which arguments differ between lanes, and which lanes run."""
 
     function: int  # its number
     lanes: int  # of a vector
@@ -299,14 +299,14 @@ class Pattern:
 
 
 class Uniformity:
-    """What may differ between lanes in the functions of a recording."""
+    """Which values may differ between lanes in the functions of a recording."""
 
     def __init__(self, graph: LoopGraph) -> None:
         self.graph = graph
         self._known: dict[Pattern, Varying] = {}
 
     def of(self, pattern: Pattern) -> Varying:
-        """What may differ in a function that is called so."""
+        """Which values may differ between lanes in a function with this call pattern."""
         if pattern not in self._known:
             self._known[pattern] = Varying(self, pattern)
         return self._known[pattern]
@@ -334,7 +334,7 @@ class Varying:
         self.results = tuple(k in self.nodes for k in function.region.results)
 
     def called(self, node: Node, values: Sequence[int], masked: bool = False) -> Pattern:
-        """How a CALL or VMAP of this function calls another with these values."""
+        """The call pattern of a CALL or VMAP of this function with these values."""
         own = tuple(k in self.own for k in node[2])
         if self.graph.functions[node[1]].by_lane and self.pattern.lanes > 1:
             return Pattern(node[1], 1, own, (False,) * len(values), False, self.pattern.lanes)

@@ -201,7 +201,7 @@ class DualArray:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """As of any array."""
+        """Shape of the array."""
         return self.value.shape
 
     def reshape(self, *shape: Any) -> DualArray:
@@ -296,20 +296,20 @@ class Derivation:
         self.called: dict[Any, Callable[..., Any]] = {}
 
     def inside(self) -> Any:
-        """While it lasts, loops of this thread go to this one."""
+        """A context in which the loops of this thread are recorded as dual numbers."""
         return _recording(self)
 
     def outside(self) -> Any:
-        """While it lasts, loops of this thread go to what is around it."""
+        """A context in which the loops of this thread go to the enclosing recording."""
         return _recording(self.outer)
 
     # -- pairs --------------------------------------------------------------------------------------
 
     def lowered(self, x: Any, all_reals: bool = True) -> Any:
-        """Numbers and arrays as those around it know them.
+        """Numbers and arrays in the form of the enclosing recording: dual numbers become pairs.
 
         ``x``: numbers and arrays, and tuples and lists of them; ``all_reals``: whether real numbers without
-        derivatives become pairs as well, so that what has some later is of the same form.
+        derivatives become pairs as well, so that numbers that get some later have the same form.
         """
         if isinstance(x, (tuple, list)):
             return _like(x, [self.lowered(each, all_reals) for each in x])
@@ -323,7 +323,7 @@ class Derivation:
         return self.number((x, *[0.0] * self.directions)) if all_reals and _is_real(x) else x
 
     def raised(self, x: Any) -> Any:
-        """The numbers and arrays again."""
+        """The dual numbers and arrays of a lowered form: the inverse of :meth:`lowered`."""
         if x.__class__ is self.number:
             return Dual(self.level, x[0], x[1:])
         if x.__class__ is self.array:
@@ -331,7 +331,7 @@ class Derivation:
         return _like(x, [self.raised(each) for each in x]) if isinstance(x, (tuple, list)) else x
 
     def values(self, x: Any) -> Any:
-        """The same without derivatives."""
+        """The values of dual numbers and arrays, without derivatives."""
         return _still(x, self.level)
 
     # -- words --------------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ class Derivation:
         if _is_array(unknown) and not isinstance(unknown, np.ndarray):
             return made.array(unknown)
         if _has_array(unknown):
-            raise TypeError("solution: the unknown is numbers, in tuples and lists, or one array of them")
+            raise TypeError("solution: the unknown must be numbers, in tuples and lists, or one array")
         return made.numbers()
 
     def _frozen(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -351,7 +351,7 @@ class FunctionWriter:
             if self._width(offset):
                 line = told("called", self.graph.lines[number])
                 raise TypeError(
-                    f"a kernel is called on parts that are not at the same place in all lanes{line}"
+                    f"a kernel is called on parts of arrays whose offsets differ between lanes{line}"
                 )
             places.append(self._address(array, offset))
         self.stack.append(f"  %given{room} = alloca [{len(places)} x ptr], align 8")

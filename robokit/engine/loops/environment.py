@@ -41,7 +41,7 @@ class Callee(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the kernel."""
+        """Name of the kernel."""
 
     @property
     def sizes(self) -> Sequence[str]:
@@ -49,14 +49,14 @@ class Callee(Protocol):
 
     @property
     def arrays(self) -> Sequence[ArrayOf]:
-        """What it takes."""
+        """The arrays that the kernel takes."""
 
     @property
     def reproducible(self) -> bool:
-        """Whether its results are the same bits everywhere."""
+        """Whether its results have the same bits on all processors."""
 
     def on_memory(self, *arguments: Any) -> None:
-        """Its function on arrays of one state."""
+        """The kernel's function on arrays of one state."""
 
     def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """A function that does the same, and its arguments, for a caller that records them as its own."""
@@ -80,7 +80,7 @@ class Link:
 
 @frozen
 class Claim:
-    """What must hold for the sizes of a call: shapes that are the same."""
+    """A condition on the sizes of a call: two shapes that must agree."""
 
     what: str  # kernel and array
     # wanted, actual: the shapes

@@ -111,7 +111,7 @@ class KnownRecorder(Recorder):
         self.waiting: dict[tuple[int, int], tuple[HeldArray, Any, Any]] = {}
 
     def write_held(self) -> None:
-        """Write what waits."""
+        """Write the entries that are held back."""
         waiting, self.waiting = self.waiting, {}
         for array, index, value in waiting.values():
             array.write(index, value)
@@ -234,12 +234,12 @@ class KnownKernel(LoopKernel):
 
 
 def real(name: str, *shape: int | str, role: str = "in", is_hint: bool = False) -> ArrayOf:
-    """An array of real numbers."""
+    """Declare an array of real numbers."""
     return ArrayOf(name, shape, role, is_hint=is_hint)
 
 
 def whole(name: str, *shape: int | str, role: str = "in") -> ArrayOf:
-    """An array of whole numbers."""
+    """Declare an array of integers."""
     return ArrayOf(name, shape, role, "integer")
 
 

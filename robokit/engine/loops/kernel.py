@@ -933,7 +933,7 @@ class LoopKernel:
             read[a.name] = x
         unknown = [name for name in self.sizes if name not in sizes]
         if unknown:
-            raise WrongType(unknown[0], None, "a whole number: no array tells it")
+            raise WrongType(unknown[0], None, "a whole number, as no array has this size")
         arrays = []
         for a in self.arrays:
             shape = a.at(sizes)

@@ -76,7 +76,7 @@ class RecordedOnce:
 
     @property
     def loops(self) -> LoopGraph | None:
-        """What was recorded, if it has loops.
+        """The recording, if it has loops; None for straight-line code.
 
         Raises TraceTooLarge: the function is longer than the budget.
         """
@@ -154,7 +154,7 @@ class _Recorder(Recorder):
         """As :func:`robokit.spatial.control_flow.solution`, kept for those who replay the recording."""
         graph, arguments = self.graph, control_flow.numbers(unknown)
         if any(isinstance(x, Array) for x in arguments):
-            raise TypeError("solution: in functions of your own the unknown is numbers, and lists of them")
+            raise TypeError("solution: in your own functions, the unknown must be numbers or lists of them")
         with graph.region(False) as region:  # no control operation runs it
             own = [graph.wrapped(graph.parameter("real")) for _ in arguments]
             found = control_flow.numbers(residual(control_flow.shaped(unknown, own), *parameters))

@@ -600,7 +600,7 @@ class WebAssembly(Target):
         return text
 
     def load(self, code: bytes) -> Loaded:
-        """Not in this process."""
+        """Not possible: WebAssembly does not run in this process."""
         raise CompilerMissing("WebAssembly runs in a browser")
 
 

@@ -35,7 +35,7 @@ LEAST = 8  # fewest nodes that a branch pays for
 
 
 def paths(program: Program) -> dict[int, Path]:
-    """For each node inside a guard its path; a node that no guard is around is missing."""
+    """The path of each node inside a guard: the conditions around it; other nodes are missing."""
     found = _paths(program, _shared)
     return found if _nested_alike(set(found.values())) else _paths(program, _beginning)
 
@@ -102,7 +102,9 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
 
 
 def whole(nodes: Sequence[Node], condition: int) -> int:
-    """The condition of a branch: of one lane of a wide condition all of it, which others branch on, too."""
+    """The condition of a branch; for one lane of a vector condition, the vector, on which other branches
+    depend, too.
+    """
     return nodes[condition][1] if nodes[condition][0] in (ops.FIRST, ops.SECOND) else condition
 
 
@@ -140,7 +142,9 @@ def _beginning(a: Path, b: Path) -> Path:
 
 
 def opened(program: Program) -> Program:
-    """The same program without choices inside a guard on its own condition: there the value is as good."""
+    """The same program without redundant choices: inside a guard on its own condition, a choice has only one
+    outcome.
+    """
     inside = paths(program)
     if not inside:
         return program
@@ -165,7 +169,7 @@ def opened(program: Program) -> Program:
 
 
 def guarded(program: Program) -> dict[str, int]:
-    """Operations that are inside guards, by what they count as."""
+    """Operations inside guards, counted by kind."""
     return program.counted(paths(program))
 
 
@@ -402,7 +406,9 @@ def _written(
 
 
 def signs_early(program: Program) -> Program:
-    """The same program in such an order; its nodes keep their numbers, which may then not ascend."""
+    """Move sign changes of outputs up to their operands; nodes keep their numbers, which may
+    then not ascend.
+    """
     nodes = program.nodes
     signs = {n for n in _results(program) if nodes[n][0] in (ops.NEG, ops.SUB)}
     signs = signs.difference(program.operands(program.order))

@@ -25,7 +25,8 @@ def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[An
 
 
 def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The outputs on other scalars; who records them is asked and told what was asked and told at first.
+    """The outputs of a program for other scalars; calls are recorded again if the recording of these takes
+    them.
 
     ``program``: recorded with ``shares="asked"``; ``arguments``: of the program.
     """
@@ -125,14 +126,14 @@ def _still(x: Any, _: Any, *beside: Any) -> Any:
 
 
 def chosen(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
-    """As ``where``; recorded as the choice it was, so that what was guarded stays so."""
+    """As ``where``, but recorded with the same kind of choice, so that a guarded choice stays guarded."""
     if type(condition) is Truth:
         return traced_where(condition, a, b, opcode)
     return generic.where(condition, a, b)
 
 
 def opposite(a: Any) -> Any:
-    """Not a, for the outcome of a comparison of any scalars."""
+    """Logical not of the outcome of a comparison, for any scalars."""
     if type(a) is bool:
         return not a
     own = generic.library(a, "logic_not")  # of CasADi, whose expressions have no ~, & and |
@@ -140,13 +141,13 @@ def opposite(a: Any) -> Any:
 
 
 def both(a: Any, b: Any) -> Any:
-    """a and b, for outcomes of comparisons."""
+    """Logical and of outcomes of comparisons."""
     own = generic.library(a, "logic_and") or generic.library(b, "logic_and")
     return a & b if own is None else own(a, b)
 
 
 def either(a: Any, b: Any) -> Any:
-    """a or b, for outcomes of comparisons."""
+    """Logical or of outcomes of comparisons."""
     own = generic.library(a, "logic_or") or generic.library(b, "logic_or")
     return a | b if own is None else own(a, b)
 
@@ -180,7 +181,7 @@ INTERPRET: dict[int, Callable[..., Any]] = {
 
 
 def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
-    """The operands by which a node's value is differentiated: of a solution the residuals alone."""
+    """The operands on which the derivative of a node depends; for a solution, only its residuals."""
     if node[0] != ops.SOLVED:
         return node[1:]
     count = int(nodes[node[2]][1])

@@ -66,7 +66,7 @@ class Plan:
     frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
 
     def reserve(self, lanes: int) -> int:
-        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
+        """Reserve memory for so many values of :attr:`lanes`, aligned for a vector of them."""
         start = -(-self.slots // lanes) * lanes
         self.slots = start + lanes
         return start
@@ -183,7 +183,7 @@ def cut_at(order: list[int], size: int, ends: Collection[int]) -> list[list[int]
 
 @dataclass
 class Called:
-    """A call of a body of several chunks."""
+    """A call of a body that consists of several chunks."""
 
     chunks: range  # of the body
     conditions: Path  # under which they run
@@ -482,7 +482,7 @@ def call_frames(program: Program, line: list[int], blocks: set[int], first: int)
 
 @dataclass
 class Copy:
-    """Values of neighbouring lanes that go to neighbouring places of an output."""
+    """Values of neighbouring lanes that are copied to neighbouring entries of an output."""
 
     nodes: list[int]  # of the values
     # output, position: where the first one goes

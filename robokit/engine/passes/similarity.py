@@ -43,7 +43,7 @@ class Pieces:
 
     @staticmethod
     def of(program: Program, line: Line, starts: np.ndarray) -> Pieces:
-        """Those of a line that begin there."""
+        """The pieces of a line that begin at these positions."""
         arrays, nodes = program.arrays, line.nodes
         place, home, inner = np.full((3, len(program.nodes)), -1, np.int32)
         place[arrays.order] = np.arange(len(arrays.order))
@@ -64,7 +64,7 @@ class Pieces:
 
 @dataclass
 class Similarity:
-    """What pieces do, without where their operands are."""
+    """What pieces compute, without the places of their operands."""
 
     program: Program
     # what they do, the words of one piece after the other, and where each begins
@@ -109,7 +109,7 @@ class Similarity:
         return Similarity(program, (word, np.searchsorted(by, np.arange(pieces.count + 1))), named, constants)
 
     def groups(self, least: int) -> Iterator[np.ndarray]:
-        """Numbers of pieces that are alike, of at least so many each."""
+        """Groups of at least so many pieces that are alike, by their numbers."""
         flat, starts = self.words
         lengths = np.diff(starts)
         _, group = np.unique(sums(flat, starts), return_inverse=True)
@@ -123,14 +123,14 @@ class Similarity:
                 yield same
 
     def values(self, group: np.ndarray) -> np.ndarray:
-        """Constants of pieces that are alike: a row for each piece, in order of first use."""
+        """Constants of similar pieces: a row for each piece, in order of first use."""
         found = _rows(self.constants, group)
         values = [self.program.nodes[n][1] for n in found.ravel().tolist()]
         return np.array(values, float).reshape(found.shape)
 
 
 def sums(words: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """A number for each sequence of words, which other sequences have by chance alone.
+    """A hash of each sequence of words.
 
     ``words``: whole numbers, one sequence after the other; ``starts``: where each begins, and the last ends.
     """
@@ -225,7 +225,7 @@ class Rerolled(Plan):
 
     @property
     def written(self) -> int:
-        """Nodes that become code."""
+        """Nodes for which code is written."""
         return sum(map(len, self.chunks)) + sum(len(kind.nodes) for kind in self.bodies)
 
 

@@ -46,7 +46,7 @@ class TraceTooLarge(Exception):
 
 @dataclass
 class Block:
-    """A shared function (see trace/record.py)."""
+    """A shared function, recorded once for several calls (see trace/record.py)."""
 
     parameters: list[int]  # nodes that stand for its arguments
     results: list[int | float]  # its values: nodes, or constants
@@ -56,11 +56,11 @@ class Block:
 
     @property
     def returned(self) -> list[int]:
-        """Those of its values that are nodes."""
+        """Its returned values that are nodes."""
         return [r for r in self.results if type(r) is int]
 
     def numbered(self, at: Sequence[int]) -> Block:
-        """The same with the nodes' new numbers."""
+        """The same block with renumbered nodes."""
         results = [at[r] if type(r) is int else r for r in self.results]
         return Block([at[p] for p in self.parameters], results, self.lanes)
 
@@ -159,7 +159,7 @@ def needed(nodes: Sequence[Node], order: Sequence[int], wanted: set[int]) -> lis
 
 
 class Arrays(NamedTuple):
-    """Nodes that compute something, as arrays of whole numbers."""
+    """Nodes that compute something, as arrays of integers."""
 
     order: np.ndarray  # their numbers
     begin: np.ndarray  # where each begins among the words, and where the last one ends
@@ -167,7 +167,7 @@ class Arrays(NamedTuple):
 
     @staticmethod
     def of(nodes: Sequence[Node], order: Collection[int] | None = None) -> Arrays:
-        """Those with these numbers, or all that compute something."""
+        """The nodes with these numbers, or all that compute something."""
         rows = nodes if order is None else list(map(nodes.__getitem__, order))
         begin = np.zeros(len(rows) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, rows), np.int32, len(rows)), out=begin[1:])
@@ -180,7 +180,7 @@ class Arrays(NamedTuple):
         return every.those(every.code > CONST)
 
     def those(self, kept: np.ndarray) -> Arrays:
-        """Some of them; ``kept``: whether each is one."""
+        """A selection of the nodes; ``kept``: whether each is in it."""
         if kept.all():
             return self
         size = np.diff(self.begin)
@@ -190,7 +190,7 @@ class Arrays(NamedTuple):
 
     @property
     def code(self) -> np.ndarray:
-        """The operation of each."""
+        """The operation of each node."""
         return self.word[self.begin[:-1]]
 
     def counted(self) -> dict[str, int]:
@@ -302,7 +302,7 @@ class Program:
         return counts
 
     def operands(self, numbers: Iterable[int]) -> Iterator[int]:
-        """What these nodes read, one after the other."""
+        """The operands of these nodes, one after the other."""
         return chain.from_iterable(map(_OPERANDS, map(self.nodes.__getitem__, numbers)))
 
     def bodies(self) -> dict[int, int]:

@@ -32,7 +32,7 @@ taken stays there.
 
 @frozen
 class Operation:
-    """What is known of one operation."""
+    """Properties of one operation."""
 
     number: int  # its opcode, the first item of a node; place in :data:`OPERATIONS`
     name: str  # in messages
@@ -63,7 +63,7 @@ class Operation:
 
     @property
     def operands(self) -> int:
-        """How many it takes."""
+        """Number of operands."""
         return self.notation.count("%s")
 
     @property

@@ -140,7 +140,7 @@ class _Flat:
 
 @dataclass
 class Measured:
-    """What a function does, looked at once."""
+    """Properties of a function, found by recording it once."""
 
     operations: int  # that depend on its arguments
     products: int  # multiplications among them
@@ -158,7 +158,9 @@ def _is_number(x: Any) -> bool:
 
 
 class Writes(Exception):
-    """A function writes to memory around it: it has no values alone."""
+    """Raised for a function that writes to memory of its caller, so that its values alone do not
+    describe it.
+    """
 
 
 def _measured(
@@ -330,13 +332,13 @@ class RunTimeLoop(FunctionError):
 
 
 class Recorder:
-    """The words while a graph is recorded."""
+    """Implements loops, conditions and memory (control_flow) while a graph is recorded."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
-        """As :func:`robokit.spatial.control_flow.for_range`: the turns, one after the other."""
+        """As :func:`robokit.spatial.control_flow.for_range`, unrolled."""
         known = None if isinstance(count, Scalar) else control_flow.known_count(count)
         if not isinstance(known, int):
             raise RunTimeLoop
@@ -414,11 +416,11 @@ class Recorder:
         return control_flow.chosen(condition, value, other, choice)
 
     def kept(self, on: Any, value: Any, before: Any) -> Any:
-        """What an entry of memory holds after a branch that may not run has written a value to it."""
+        """The content of an entry of memory after a branch that may not run has written a value to it."""
         return where(on, value, before, ops.GUARD)
 
     def look(self, index: Any) -> None:
-        """Refuse an index that is known only later."""
+        """Raise an error for an index that is known only when the function runs."""
         if any(isinstance(i, Scalar) for i in (index if isinstance(index, tuple) else (index,))):
             raise RunTimeLoop("an index that is known only when the function runs")
 
@@ -436,7 +438,7 @@ class Recorder:
         return unknown if equations is None else equations.solution(residual, unknown, parameters, solve)
 
     def whole(self, x: Any) -> Any:
-        """As :func:`robokit.spatial.control_flow.whole`: only loops have whole numbers that are not known."""
+        """As :func:`robokit.spatial.control_flow.whole`; integers that are not known exist only in loops."""
         raise RunTimeLoop("a whole number that is known only when the function runs")
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -449,7 +451,7 @@ class Recorder:
 
 
 class Equations:
-    """What notes solved equations on a graph."""
+    """Notes solved equations on a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -471,7 +473,10 @@ class Equations:
         return shaped(unknown, self.solved(at, residuals, b, x))
 
     def still(self, x: Any, *beside: Any) -> Scalar:
-        """A number whose derivative is 0: each time another node, in the body of a block if one beside is."""
+        """A number with the derivative 0.
+
+        Each call makes another node, in the body of a block if one of ``beside`` is.
+        """
         operands = (node_of(self.graph, each) for each in (x, float(len(self.graph.nodes)), *beside))
         return Scalar(self.graph, self.graph.add((ops.STILL, *operands)))
 

@@ -114,7 +114,7 @@ _new = object.__new__  # without ``__init__``, which takes as long as all else t
 
 
 class Number:
-    """What follows for a number of a recording from how it is added, multiplied and divided."""
+    """Operators of a recorded number that follow from addition, multiplication and division."""
 
     __slots__ = ()
     __array_ufunc__ = of_numpy
@@ -154,7 +154,7 @@ for _name, _method in METHODS.items():
 
 
 class Scalar(Number):
-    """A number that is known only when the kernel runs: a graph and a signed reference into it."""
+    """A number known only when the kernel runs: a graph, and a signed reference to one of its nodes."""
 
     __slots__ = ("graph", "ref")
     __hash__ = None  # type: ignore[assignment]
@@ -432,7 +432,7 @@ def _sine_and_cosine(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def where(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
-    """The first where the condition holds, else the second; both are computed."""
+    """The first value where the condition holds, else the second; both are computed."""
     if not isinstance(condition, Truth):
         return a if holds(condition) else b
     if a.__class__ in generic.OUTERMOST or b.__class__ in generic.OUTERMOST:

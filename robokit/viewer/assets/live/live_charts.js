@@ -108,7 +108,7 @@ class LiveCharts {
     this.kinds = {
       force: ["Force", "N", "force", 3, ["x", "y", "z"]],
       peak: ["Peak", "N", "peak", 1, [["largest force of a step", "two"]]],
-      work: ["Put in", "J", "energy", 5, [["put in", "y"]], (row) => [row[3]]],
+      work: ["Energy added", "J", "energy", 5, [["added", "y"]], (row) => [row[3]]],
       linear: ["Linear", "N s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(3)],
       angular: ["Angular", "N m s", "momentum", 6, ["x", "y", "z"], (row) => row.slice(0, 3)],
       balance: ["Balance", "J", "energy", 5, [["total minus start", "total"]], (row) => [row[4] - this.run.startEnergy]],
@@ -125,7 +125,7 @@ class LiveCharts {
   }
 
   redraw() {
-    this.energy.make([["kinetic", "kinetic"], ["potential", "potential"], ["dissipated", "dissipated"], ["put in", "y"], ["total", "total", true]]);
+    this.energy.make([["kinetic", "kinetic"], ["potential", "potential"], ["dissipated", "dissipated"], ["added", "y"], ["total", "total", true]]);
     this.choose(this.key);
   }
 

@@ -72,8 +72,8 @@ class LivePanel {
     const { motion, shown } = this.run;
     if (!motion.count) return;
     const k = Math.min(Math.round(shown), motion.count - 1), total = motion.energy[5 * k + 4];
-    this.books.replaceChildren("Kinetic + potential + dissipated − put in = ", element("b", {}, `${figure(total, 5)} J`),
-      ", off its start by ", element("b", { id: "live-balance" }, `${figure(total - this.run.startEnergy, 2)} J`));
+    this.books.replaceChildren("Kinetic + potential + dissipated − added = ", element("b", {}, `${figure(total, 5)} J`),
+      "; change since the start ", element("b", { id: "live-balance" }, `${figure(total - this.run.startEnergy, 2)} J`));
   }
 
   redraw() {

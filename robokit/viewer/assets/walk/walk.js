@@ -53,7 +53,7 @@ class Walk {
     const button = (path, title, act) => element("button", { type: "button", title, "aria-label": title.replace(/ \(.*/, ""), onclick: act }, picture(path));
     this.play = button(ICONS.play, "Play the lines", () => this.toggle());
     this.play.classList.add("primary");
-    this.progress = element("input", { type: "range", min: "0", max: "1", step: "1", value: "0", "aria-label": "Line at work" });
+    this.progress = element("input", { type: "range", min: "0", max: "1", step: "1", value: "0", "aria-label": "Current line" });
     this.progress.addEventListener("input", () => { this.stop(); this.go(Number(this.progress.value)); });
     this.count = element("output", {});
     this.speed = element("select", { class: "small", "aria-label": "Lines a second", title: "Lines a second" },
@@ -194,7 +194,7 @@ class Walk {
     this.progress.style.setProperty("--done", `${(100 * this.step) / Math.max(recording.count - 1, 1)}%`);
     const whole = (x) => x.toLocaleString("en-US").replace(/,/g, " ");
     this.count.textContent = `${whole(this.step + 1)} / ${whole(recording.count)}${algorithm.whole ? "" : "…"}`;
-    this.count.title = algorithm.whole ? "Line at work, of all" : "The algorithm is longer; only its first lines are included";
+    this.count.title = algorithm.whole ? "Current line, of all lines" : "The algorithm is longer; only its first lines are included";
     this.source.mark(form);
     this.showSweep(form, algorithm);
     this.showIndices(algorithm, form);
