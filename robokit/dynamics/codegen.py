@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from robokit.engine.kernel import Bound, Kernel
 from robokit.engine.loops.c_source import c_source, comment, extern_c, header, identifier, number
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.order import fused
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.graph import Program, TraceTooLarge
 from robokit.errors import FunctionError, RobokitError, ShapeError, WriteError
 from robokit.files import obstacle, output_path, write_texts
@@ -182,7 +184,7 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     if len(shape.inputs) > len(takes):
         own = [np.reshape(np.asarray(robot.parameters), (-1, COUNT * (robot.nbodies + 1)))[0]]
     states = ([*state, *own] for state in _states(robot, row, takes))
-    numbers, results = _example(states, program.evaluate if program else _called(made), real.dtype)
+    numbers, results = _example(states, partial(evaluated, program) if program else _called(made), real.dtype)
     inputs: list[Argument] = []
     for k, ((symbol, size), values) in enumerate(zip(shape.inputs, numbers, strict=True)):
         if k < len(takes):
@@ -201,7 +203,7 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
 
 
 def _called(made: Kernel | Bound) -> Callable[..., list[list[float]]]:
-    """A kernel on lists, as ``Program.evaluate`` is."""
+    """A kernel on lists, as ``evaluated`` of a program is."""
 
     def run(*numbers: list[float]) -> list[list[float]]:
         found = made(*(np.array(x, made.signature.dtype) for x in numbers))

@@ -25,10 +25,7 @@ SECONDS = 1e-5  # a guess of the time per state of a batch
 
 
 def run_plain(
-    function: FlatFunction,
-    arrays: Sequence[np.ndarray],
-    outs: Sequence[np.ndarray],
-    rows: int | None,
+    function: FlatFunction, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None
 ) -> None:
     """Run a function once.
 

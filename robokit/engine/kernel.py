@@ -22,12 +22,7 @@ import numpy as np
 from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
-from robokit.engine.batch_calls import (
-    SECONDS,
-    BatchRunner,
-    RolloutRunner,
-    run_plain,
-)
+from robokit.engine.batch_calls import SECONDS, BatchRunner, RolloutRunner, run_plain
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.loops.environment import NoMachineCode, matched, note_claims
 from robokit.engine.loops.recorded_once import FlatKernel
@@ -129,9 +124,7 @@ class Kernel:
         self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
         self._maker = Maker(self.signature, function, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
-        self.function: FlatFunction = (
-            recorded(self._maker.program, function) if self.signature.reproducible else function
-        )
+        self.function = recorded(self._maker.program, function) if self.reproducible else function
 
     @property
     def name(self) -> str:
@@ -289,13 +282,8 @@ class Kernel:
         _, passed, claims = matched(self, [np.asarray(x) for x in arguments])
         for claim in claims:
             claim.check(int)
-        arrays = [x.reshape(-1) for x in passed]
-        count = len(self.signature.outputs)
-        ins, outs = arrays[:-count], arrays[-count:]
-        if self._is_double or not self.reproducible:
-            run_plain(self.function, ins, outs, None)
-        else:  # Python's floats would be double
-            run_plain(self.function, ins, [x[None] for x in outs], 1)
+        arrays, count = [x.reshape(-1) for x in passed], len(self.signature.inputs)
+        self._run_plain(arrays[:count], arrays[count:], None)
 
     def on_card(self, card: Card) -> OnCard | LoopedOnCard:
         """The kernel on a card, the same object each time; its code is made when it is first needed."""
@@ -495,9 +483,7 @@ class Kernel:
         if plain or status & ~NOT_FINITE_OUTPUT:
             signature.check_values(arrays)
         if plain:
-            one = rows is None and signature.reproducible and not self._is_double
-            places = [o[None] for o in outs] if one else outs  # Python's floats would be double
-            run_plain(self.function, arrays, places, 1 if one else rows)
+            self._run_plain(arrays, outs, rows)
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -540,6 +526,12 @@ class Kernel:
             return 0
         good = not self.signature.finite or all(np.isfinite(o).all() for o in outs)
         return 0 if good else NOT_FINITE_OUTPUT
+
+    def _run_plain(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
+        """Run the function as plain Python; one state by columns of one row where floats would be double."""
+        if rows is None and self.reproducible and not self._is_double:
+            outs, rows = [o[None] for o in outs], 1
+        run_plain(self.function, arrays, outs, rows)
 
     def unchecked(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
         """The outputs for a batch, computed as plain Python, without checks: on NumPy arrays, which for one

@@ -153,16 +153,15 @@ class Maker:
         made = trace(self.function, shape.inputs, shape.outputs, NODE_BUDGET, signed, shares, columns)
         return opened(made)
 
-    def planned(self, target: Target | None = None) -> Planned:
+    def planned(self, target: Target) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
 
-        ``target``: for which; None for those of this process. Raises TraceTooLarge: the function or its code
-        is longer than the budgets.
+        Raises TraceTooLarge: the function or its code is longer than the budgets.
         """
-        if target is not None and not target.shares:
+        if not target.shares:
             return self._described(self._ready(self.program()), None)
         # The same bits on every target are those of one column after the other.
-        columns = 1 if target is None or self._signature.reproducible else target.columns
+        columns = 1 if self._signature.reproducible else target.columns
         if columns not in self._plans:
             calls = self._with_calls(columns)
             if calls is not None:
@@ -326,26 +325,13 @@ class Maker:
         # A function from outside robokit may change where the digest of robokit's own sources does not.
         path = getattr(getattr(self.function, "__code__", None), "co_filename", "")
         inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        sources = (
-            disk_cache.source_digest(),
-            b"" if not path or path.startswith(inside) else disk_cache.source_file(path),
-        )
-        if self._key is None or not sources[0] or sources[1] is None:
+        outside = b"" if not path or path.startswith(inside) else disk_cache.source_file(path)
+        sources = disk_cache.source_digest(), outside
+        if self._key is None or not sources[0] or outside is None:
             return None
-        settings = (
-            ir.CHUNK,
-            ir.LONGER,
-            ir.GROUP,
-            ir.HELD,
-            ir.FITS,
-            WORTH,
-            PIECE,
-            NODE_BUDGET,
-            CODE_BUDGET,
-            LEAST,
-        )
+        sizes = ir.CHUNK, ir.LONGER, ir.GROUP, ir.HELD, ir.FITS, WORTH, PIECE, NODE_BUDGET, CODE_BUDGET, LEAST
         made_for = (target.name, target.bits, target.lanes, target.real.dtype)
-        return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
+        return disk_cache.digest(features, *sources, self._key, self._signature, made_for, sizes)
 
 
 def _baseline_name(name: str) -> str:

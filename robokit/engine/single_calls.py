@@ -53,19 +53,9 @@ MOST_DIMENSIONS = 4  # of an argument
 ROWS = -1  # stands for the number of states, the first dimension of all arguments of a batch
 
 ADDRESSES = (
-    "array",
-    "float64",
-    "float",
-    "none",
-    "new",
-    "tuple",
-    "set_item",
-    "from_double",
-    "incref",
-    "decref",
-    "alloc",
-    "set_base",
-)
+    "array", "float64", "float", "none", "new", "tuple", "set_item", "from_double", "incref", "decref",
+    "alloc", "set_base",
+)  # fmt: skip
 """Objects and functions of a process that the code finds in the description."""
 
 WORDS = {
@@ -617,6 +607,7 @@ def python_addresses() -> list[int]:
 # -- Builtins -------------------------------------------------------------------------------------------
 
 Shapes = Sequence[tuple[int, ...]]
+Held = tuple[type, Any] | None  # a class, and what its first slot holds
 
 
 class _MethodDef(ctypes.Structure):
@@ -635,7 +626,7 @@ def fast_call(
     outputs: Shapes,
     keep: Any,
     rows: int = 0,
-    held: tuple[type, Any] | None = None,
+    held: Held = None,
 ) -> Callable[..., Any]:
     """A function that runs a kernel on NumPy arrays, or returns None.
 
@@ -656,10 +647,8 @@ def fast_call(
     if len(shapes) <= MOST_ARGUMENTS and all(len(s) <= MOST_DIMENSIONS for s in shapes) and outputs:
         make = _shim()
         if make is not None:
-            return make(kernel, workspace, shapes[: len(inputs)], shapes[len(inputs) :], keep, rows, held)
-    if held:
-        return declined
-    return _slow_call(kernel, inputs, outputs, keep) if not rows else declined
+            return make(kernel, workspace, len(inputs), shapes, keep, rows, held)
+    return declined if held or rows else _slow_call(kernel, inputs, outputs, keep)
 
 
 def declined(*arguments: Any) -> None:
@@ -726,26 +715,17 @@ def _shim() -> Callable[..., Any] | None:
     for kept in (method, code):
         api.Py_IncRef(ctypes.py_object(kept))
 
-    def make(
-        kernel: int,
-        workspace: int,
-        inputs: Shapes,
-        outputs: Shapes,
-        keep: Any,
-        rows: int,
-        held: tuple[type, Any] | None = None,
-    ) -> Callable[..., Any]:
+    def make(kernel: int, memory: int, inputs: int, shapes: Shapes, keep: Any, rows: int, held: Held) -> Any:
         holder = map(id, held) if held else (0, 0)
-        words = [kernel, workspace, len(inputs), len(outputs), rows, *holder, *addresses]
-        for shape in (*inputs, *outputs):
+        words = [kernel, memory, inputs, len(shapes) - inputs, rows, *holder, *addresses]
+        for shape in shapes:
             row = 8 * math.prod(shape[1:] if rows else shape)
             words += [len(shape), *shape, *[0] * (MOST_DIMENSIONS - len(shape)), row]
         spec = np.array(words, dtype=np.int64).tobytes()
         return new_function(ctypes.addressof(method), spec, _Module(__name__, (keep, held)))
 
-    for_one = make(code.address("probe"), 0, [(2,)], [(2,)], code, 0)
-    rows = (ROWS,)
-    for_rows = make(code.address("probe_rows"), 0, [rows], [(*rows, ALIGNED_FROM // 8)], code, 2)
+    for_one = make(code.address("probe"), 0, 1, [(2,), (2,)], code, 0, None)
+    for_rows = make(code.address("probe_rows"), 0, 1, [(ROWS,), (ROWS, ALIGNED_FROM // 8)], code, 2, None)
     return make if _works(for_one) and _works_for_rows(for_rows) else None
 
 

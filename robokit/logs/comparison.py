@@ -549,7 +549,7 @@ def identify_log(
     motion = smooth(log, cutoff)
     robot = motion.robot
     if not motion.efforts:
-        raise ShapeError("log: no efforts, from which alone masses can be told")
+        raise ShapeError("log: no efforts; masses can be identified only from them")
     if validation is not None:
         other = smooth(validation, motion.cutoff if cutoff is None else cutoff)
         if other.robot.nv != robot.nv or other.robot.joint_names != robot.joint_names:

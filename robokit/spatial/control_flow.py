@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import is_
-from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import CellType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ from robokit.spatial import scalars
 recorder = threading.local()
 """Its attribute ``now`` is what records in this thread: an object with the functions below.
 
-``equations``, if set, is what notes solved equations of a straight line that will be differentiated.
+``equations``, if set, is what notes solved equations of a straight line that will be differentiated;
+``spoilt`` has what a :class:`Changed` has taken the place of: what holds it, the key, and what was there.
 """
 
 
@@ -350,11 +351,15 @@ def flat(values: Any) -> list[Any]:
     return [values]
 
 
+def like(pattern: Any, items: list[Any]) -> Any:
+    """A tuple or list of the kind of another one."""
+    return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
+
+
 def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
     """Numbers in the nested form of a pattern."""
     if isinstance(pattern, tuple | list):
-        each = [shaped_like(part, numbers) for part in pattern]
-        return type(pattern)(*each) if hasattr(pattern, "_fields") else type(pattern)(each)
+        return like(pattern, [shaped_like(part, numbers) for part in pattern])
     return next(numbers)
 
 
@@ -407,10 +412,9 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
     """
     rest = iter(items)
 
-    def like(part: Any) -> Any:
+    def filled(part: Any) -> Any:
         if isinstance(part, (tuple, list)):
-            found = [like(each) for each in part]
-            return part._make(found) if hasattr(part, "_make") else type(part)(found)
+            return like(part, [filled(each) for each in part])
         if isinstance(part, np.ndarray) and part.ndim:
             made = np.empty(part.shape, object)
             made.ravel()[:] = [next(rest) for _ in range(made.size)]
@@ -422,7 +426,7 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
             )
         return next(rest)
 
-    return like(pattern)
+    return filled(pattern)
 
 
 def check_residuals(count: int, wanted: int) -> None:
@@ -586,7 +590,7 @@ class Watch:
 
     def __init__(self, what: str, *functions: Any) -> None:
         self.what = what
-        self.held = [each for function in functions for each in _held_by(function)]
+        self.held = [each for function in functions for each in held_by(function)]
 
     def spoil(self) -> bool:
         """Put a :class:`Changed` wherever something has changed, and tell whether something has.
@@ -603,11 +607,16 @@ class Watch:
             )
             for key in _changes(holder, before, mark):
                 found = True
-                if isinstance(holder, CellType):
-                    holder.cell_contents = mark
-                else:
-                    holder[key] = mark
+                recorder.spoilt.append((holder, key, before if key is None else before[key]))
+                _put(holder, key, mark)
         return found
+
+
+def _put(holder: Any, key: Any, content: Any) -> None:
+    if isinstance(holder, CellType):
+        holder.cell_contents = content
+    else:
+        holder[key] = content
 
 
 def spoiling(*branches: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
@@ -622,7 +631,7 @@ def spoiling(*branches: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
     return (partial(run, branch) for branch in branches)
 
 
-def _held_by(function: Any) -> Iterator[tuple[str, Any, Any]]:
+def held_by(function: Any) -> Iterator[tuple[str, Any, Any]]:
     """The variables that a function closes over, and what is in them: name, what holds it, and its value."""
     cells = getattr(function, "__closure__", None) or ()
     for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
@@ -640,43 +649,6 @@ def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Any, An
     for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
         if isinstance(each, list | dict | np.ndarray):
             yield from _inside(name, each, seen)
-
-
-class Same:
-    """An object as a key: equal to itself alone, and alive as long as the key."""
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Any) -> None:
-        self.of = of
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.of is other.of
-
-    def __hash__(self) -> int:
-        return id(self.of)
-
-
-def contents(function: Any, seen: set[Any] | None = None) -> tuple[Any, ...]:
-    """What is in the lists, dicts and arrays that a function uses, and in those of functions that it calls.
-
-    It may change from one call to the next. Of other objects it is what their attributes are.
-    """
-    seen, found = seen or {function}, list[Any]()
-    used = [(None, getattr(function, "__self__", None)), *(x[1:] for x in _held_by(function))]
-    for holder, now in used:
-        if isinstance(holder, CellType):
-            found.append(Same(now))
-        if isinstance(now, FunctionType | MethodType):
-            found += () if now in seen else contents(now, seen | {now})
-        elif isinstance(holder, dict | list):
-            found += map(Same, [*now, *now.values()] if isinstance(now, dict) else now)
-        elif isinstance(holder, np.ndarray):
-            found += map(Same, now.ravel().tolist()) if now.dtype == object else [now.tobytes()]
-        elif not isinstance(now, type | ModuleType):
-            found += map(Same, getattr(now, "__dict__", {}).values())
-        found.append(len(found))
-    return tuple(found)
 
 
 def _changes(holder: Any, before: Any, mark: Changed) -> list[Any]:
@@ -711,12 +683,17 @@ def _is_same(now: Any, before: Any) -> bool:
 @contextmanager
 def recorded_by(now: Any) -> Iterator[None]:
     """While it lasts, the words of this thread are what an object does with them."""
-    before = getattr(recorder, "now", None), getattr(_rows, "on", None)
-    recorder.now, _rows.on = now, None
+    before = getattr(recorder, "now", None), getattr(_rows, "on", None), getattr(recorder, "spoilt", None)
+    spoilt = list[tuple[Any, Any, Any]]()
+    recorder.now, _rows.on, recorder.spoilt = now, None, spoilt
     try:
         yield
     finally:
-        recorder.now, _rows.on = before
+        recorder.now, _rows.on, recorder.spoilt = before
+        for holder, key, content in reversed(spoilt):
+            with suppress(LookupError):  # an entry that is gone
+                if isinstance(holder.cell_contents if key is None else holder[key], Changed):
+                    _put(holder, key, content)
 
 
 def _while(loop: _Loop | _Counted, start: tuple[Any, ...], most: Any) -> tuple[Any, ...]:

@@ -12,13 +12,14 @@ import re
 import numpy as np
 import pytest
 from host_card import HostCard
+from ptxas_usage import Usage
+from ptxas_usage import assembled as assembled_text
 
 import robokit as rk
 from robokit.dynamics.build import example_key, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
 from robokit.engine.cuda import assemble, driver, straight_code
-from robokit.engine.cuda.assemble import Usage
 from robokit.engine.cuda.straight_code import CardTarget
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.kernel import MANY_STATES, Kernel
@@ -100,6 +101,16 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
             assert np.array_equal(a, b)
 
 
+def test_a_card_has_all_of_a_program_whose_iterations_share_code_elsewhere() -> None:
+    """ABA of a chain of 100: the processor has a tenth of its operations as code, and a table."""
+    made = kernel(rk.load("chain"), "aba", reproducible=True)
+    planned = made._maker.planned(CardTarget(FLOAT64, "sm_90"))
+    assert planned.shared is not None and 10 * planned.shared.written < len(planned.program.order)
+    given = inputs(made, 5)
+    for a, b in zip(answers(made, given), on_card(made, given, 5), strict=True):
+        assert np.array_equal(a, b)
+
+
 def test_batches_of_any_size_and_layout() -> None:
     made = kernel(rk.load("arm"), "rnea")
     q, v, a = inputs(made, 70)
@@ -135,7 +146,7 @@ def assembled(made: Kernel, arch: str, team: bool = False) -> list[Usage]:
             assert not re.search(r"\b(add|sub|mul|div|sqrt)(\.approx|\.full|\.ftz)*\.f(32|64)", written)
             own = re.sub(r"(?ms)^\.func[^{;]*\bsincos\(.*?^}", "", written)
             assert len(re.findall(r"\bfma\.rn", own)) <= len(re.findall(r"call \w+ @llvm\.fma", part))
-        code, usages = assemble.assembled(text, arch)
+        code, usages = assembled_text(text, arch)
     assert code.startswith(b"\x7fELF") and usages
     return usages
 

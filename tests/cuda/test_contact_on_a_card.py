@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ptxas_usage import assembled
 
 import robokit as rk
-from robokit.engine.cuda import assemble
 from robokit.engine.loops.fields import KnownKernel, once
 from robokit.engine.loops.kernel import ArrayOf
 from robokit.model import ModelBuilder, Shape, Sphere
@@ -113,10 +113,10 @@ def test_the_steps_code_is_assembled_within_bounds(card, monkeypatch, tmp_path):
     class Assembled(Exception):
         """In place of a run, for which the code would be compiled once more, for the host."""
 
-    def assembled(text):
-        raise Assembled(assemble.assembled(text, "sm_90")[1])
+    def used(text):
+        raise Assembled(assembled(text, "sm_90")[1])
 
-    monkeypatch.setattr(card, "assemble", assembled)
+    monkeypatch.setattr(card, "assemble", used)
     for collide, most in ((True, 60_000), (False, 90_000)):
         robot, q, v, options = fallen("quadruped", self_collision=collide, dtype="float32", steps=1)
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))  # where no code is

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from host_card import HostCard
 from loop_programs import ARRAYS, Program
+from ptxas_usage import assembled
 
 from robokit.dynamics.build import kernel as robot_kernel
 from robokit.engine.cuda import assemble
@@ -253,7 +254,7 @@ def test_programs_assemble_for_three_architectures_and_name_the_space_of_each_ac
     kernel, _, sizes = program(3)
     code = Code(kernel, sizes, real, WHERE, {}, ("x",), 64)
     for arch in ("sm_80", "sm_90", "sm_100"):
-        _, usage = assemble.assembled(code.text, arch)
+        _, usage = assembled(code.text, arch)
         assert max(each.registers for each in usage) <= 64
     for part in assemble.modules(code.text):
         assert not [line for line in assemble.ptx(part).splitlines() if _no_space(line)]

@@ -268,6 +268,36 @@ def test_lists_around_a_body_may_be_scratch_space(function):
         )
 
 
+def test_what_is_around_a_function_is_there_again_when_it_is_recorded():
+    """Bodies run once then, on numbers that mean nothing later: what they wrote anew is taken back."""
+    space, objects, turns, table = [1.0, "kept"], np.array([2.0], object), 0, {"branch": 3.0, "twice": 4.0}
+
+    def inner(j, u):
+        space[0] = table["twice"] = u
+        return space[0]
+
+    def body(k, s):
+        nonlocal turns
+        turns += 1
+        space[0] = objects[0] = 0.5 * s
+        return for_range(2, inner, space[0] + objects[0]) + for_range(whole(s), inner, s)
+
+    for looped in (False, True):
+
+        @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+        def f(tree, n, x, looped=looped):
+            y = cond(x > 1.0, lambda: table.update(branch=x) or x, lambda: x)
+            y = for_range(n, body, y) if looped else y
+            if looped:
+                table["twice"] = 5.0
+                y = for_range(n, inner, y)
+            return y
+
+        assert f(ROBOT, 2.0, 3.0) == (12.0 if looped else 3.0)
+        assert (space, objects.tolist(), turns) == ([1.0, "kept"], [2.0], 0)
+        assert table == {"branch": 3.0, "twice": 5.0 if looped else 4.0}
+
+
 class Gains:
     def __init__(self, gain):
         self.gain = gain

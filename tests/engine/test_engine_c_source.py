@@ -11,6 +11,7 @@ from engine_cases import chain, follow, guard
 
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.loops import c_source
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
@@ -48,7 +49,7 @@ def test_every_operation_is_exact(monkeypatch, tmp_path, size):
     with np.errstate(all="ignore"):
         for x in ([a, b, c] for a in some for b in some for c in some):
             y, z = call([x], [(len(program.results[0]),), ()])
-            expected = program.evaluate(x)
+            expected = evaluated(program, x)
             np.testing.assert_array_equal(y, expected[0], err_msg=str(x))
             np.testing.assert_array_equal(z, expected[1][0])
 
@@ -61,7 +62,7 @@ def test_single_precision_calls_the_functions_of_single_precision(monkeypatch, t
     y, z = caller(compiled(tmp_path, [source], "-Wdouble-promotion"), "f", "float32")(
         [[0.7, -1.25, 0.5]], [(len(program.results[0]),), ()]
     )
-    expected = program.evaluate([0.7, -1.25, 0.5])
+    expected = evaluated(program, [0.7, -1.25, 0.5])
     finite = np.abs(expected[0]) < 1e30
     np.testing.assert_allclose(y[finite], np.array(expected[0])[finite], rtol=1e-5, atol=1e-6)
     assert z == -1.25
@@ -80,7 +81,9 @@ def test_what_crosses_a_cut_arrives(monkeypatch, tmp_path):
     call = caller(compiled(tmp_path, [source]), "f")
     for _ in range(20):
         q, v = rng.standard_normal((2, 9))
-        for got, expected in zip(call([q, v], [s for _, s in outputs]), program.evaluate(q, v), strict=True):
+        for got, expected in zip(
+            call([q, v], [s for _, s in outputs]), evaluated(program, q, v), strict=True
+        ):
             np.testing.assert_array_equal(np.ravel(got), expected)
 
 

@@ -14,6 +14,7 @@ from robokit.engine import Kernel
 from robokit.engine.loops.dual import jvp
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.record import trace
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, solution, while_loop, zeros
@@ -236,7 +237,7 @@ def test_a_function_that_is_called():
     )  # fmt: skip
     a, rates = [4.0, 9.0, 3.25], [0.3, 0.3 * 2.25 - 0.7 * 4.0, -0.7]
     expected = [r / (2.0 * np.sqrt(x)) for x, r in zip(a, rates, strict=True)]
-    assert recorded.evaluate(x, d)[0] == pytest.approx(expected, rel=1e-14)
+    assert evaluated(recorded, x, d)[0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_an_equation_in_a_called_function_one_of_whose_numbers_never_changes():
@@ -256,7 +257,7 @@ def test_an_equation_in_a_called_function_one_of_whose_numbers_never_changes():
     a, da, ea = 9.0, 0.3 * 2.25 - 0.7 * 4.0, 0.2 * 2.25 + 0.5 * 4.0
     mixed = 0.3 * 0.5 - 0.7 * 0.2
     expected = [0.0, -0.3 * 0.2 / 32.0, 0.0, mixed / (2.0 * 3.0) - da * ea / (4.0 * a**1.5)]
-    assert recorded.evaluate(x, d, e)[0] == pytest.approx(expected, rel=1e-13)
+    assert evaluated(recorded, x, d, e)[0] == pytest.approx(expected, rel=1e-13)
 
 
 def test_where_the_matrix_is_singular_the_derivative_is_not_finite():

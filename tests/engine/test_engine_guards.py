@@ -18,6 +18,7 @@ from robokit.engine import Kernel
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes.order import blocks, guarded, paths
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.ops import GUARD, OPERATIONS, SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.control_flow import cond, zeros
@@ -117,7 +118,7 @@ def test_a_guard_is_a_choice_in_every_way_to_run_it(function, dtype):
         np.testing.assert_allclose(kernel.python(x), expected, rtol=tolerance)
         np.testing.assert_allclose(kernel(x[5]), expected[5], rtol=tolerance)
         np.testing.assert_allclose(kernel.python(x[5]), expected[5], rtol=tolerance)
-        np.testing.assert_allclose(kernel.program().evaluate(x[5]), expected[5:6], rtol=tolerance)
+        np.testing.assert_allclose(evaluated(kernel.program(), x[5]), expected[5:6], rtol=tolerance)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -189,7 +190,7 @@ def test_blocks_over_several_chunks_are_skipped_in_each():
     kernel = Kernel("guarded", *ONE, function)
     for kind in KINDS:
         x = rows(kind, 21)
-        expected = np.array([program.evaluate(row)[0] for row in x])
+        expected = np.array([evaluated(program, row)[0] for row in x])
         np.testing.assert_allclose(kernel.batch(x), expected, rtol=1e-12)
         np.testing.assert_allclose(kernel(x[10]), expected[10], rtol=1e-12)
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robokit.engine import Kernel
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.graph import Arrays, Graph
 from robokit.engine.trace.ops import (
     ADD,
@@ -157,7 +158,7 @@ def test_the_slopes_of_a_recorded_text_make_its_derivative_as_a_graph():
     x, direction = [0.3, -0.8, 1.7], [0.6, -1.1, 0.4]
     stepped = [complex(a, 1e-30 * d) for a, d in zip(x, direction, strict=True)]
     expected = function(stepped).imag / 1e-30
-    assert derivative(function, direction).evaluate(x)[0][0] == pytest.approx(expected, rel=1e-14)
+    assert evaluated(derivative(function, direction), x)[0][0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_choices_and_absolute_values_are_differentiated_branch_by_branch():
@@ -166,8 +167,8 @@ def test_choices_and_absolute_values_are_differentiated_branch_by_branch():
         return where(x[0] > 0.0, root * x[1], -3.0 * abs(x[1]) * x[0])
 
     program = derivative(function, [1.0, 0.5])
-    assert program.evaluate([4.0, -2.0])[0][0] == pytest.approx(-2.0 / 4.0 + 0.5 * 2.0)
-    assert program.evaluate([-4.0, -2.0])[0][0] == pytest.approx(-6.0 - 0.5 * 12.0)
+    assert evaluated(program, [4.0, -2.0])[0][0] == pytest.approx(-2.0 / 4.0 + 0.5 * 2.0)
+    assert evaluated(program, [-4.0, -2.0])[0][0] == pytest.approx(-6.0 - 0.5 * 12.0)
 
 
 @settings(max_examples=60)
@@ -185,7 +186,7 @@ def test_any_smooth_text_has_the_derivative_of_its_difference_quotient(recipe, s
 
     h = 1e-5
     expected = (function(list(x + h * direction)) - function(list(x - h * direction))) / (2 * h)
-    got = derivative(function, direction.tolist()).evaluate(x.tolist())[0][0]
+    got = evaluated(derivative(function, direction.tolist()), x.tolist())[0][0]
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 

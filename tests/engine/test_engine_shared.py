@@ -15,6 +15,7 @@ from robokit.engine.emit import ir
 from robokit.engine.loops import wasm
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.order import fused, opened, paths
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import LIMIT, cos, floor, sin, sine_and_cosine, sqrt, where
@@ -69,9 +70,9 @@ def test_functions_are_recorded_once_and_mean_the_same():
     assert len(calls.order) < 0.7 * len(whole.order)
     for program in (calls, fused(calls)):
         for x in STATES:
-            np.testing.assert_allclose(program.evaluate(x), whole.evaluate(x), rtol=1e-13)
+            np.testing.assert_allclose(evaluated(program, x), evaluated(whole, x), rtol=1e-13)
     for x in STATES:
-        np.testing.assert_allclose(thrice(x.tolist()), whole.evaluate(x), rtol=1e-13)
+        np.testing.assert_allclose(thrice(x.tolist()), evaluated(whole, x), rtol=1e-13)
 
 
 def test_a_text_of_which_only_arguments_are_read_computes_nothing():
@@ -105,13 +106,13 @@ def test_the_derivative_of_a_text_that_is_called_is_called(shares):
     assert len(calls.blocks) == 2 and not whole.blocks
     assert len(calls.order) < 0.7 * len(whole.order)
     for x, d in zip(STATES, STATES[::-1], strict=True):
-        expected = whole.evaluate(x, d)
-        np.testing.assert_allclose(calls.evaluate(x, d), expected, rtol=1e-12, atol=1e-14)
+        expected = evaluated(whole, x, d)
+        np.testing.assert_allclose(evaluated(calls, x, d), expected, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(flat(x.tolist(), d.tolist()), expected, rtol=1e-12, atol=1e-14)
     kernel = Kernel("called along", *both, flat)
     np.testing.assert_allclose(
         kernel(STATES, STATES[::-1])[1],
-        [whole.evaluate(*z)[1] for z in zip(STATES, STATES[::-1], strict=True)],
+        [evaluated(whole, *z)[1] for z in zip(STATES, STATES[::-1], strict=True)],
         rtol=1e-12,
         atol=1e-14,
     )
@@ -130,7 +131,7 @@ def test_a_function_called_in_another_is_written_out():
     whole, calls = plans(function)
     assert len(calls.blocks) == 1 and not whole.blocks
     for x in STATES:
-        np.testing.assert_array_equal(calls.evaluate(x), whole.evaluate(x))
+        np.testing.assert_array_equal(evaluated(calls, x), evaluated(whole, x))
 
 
 @pytest.mark.parametrize("reproducible", [False, True])
@@ -145,14 +146,14 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
     states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
     expected, flops = plain(states), plain.flops
-    assert not plain._maker.planned().program.blocks
+    assert not plain._maker.planned(plain._many).program.blocks
     monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
     if reproducible:
         np.testing.assert_array_equal(kernel(states), expected)
     np.testing.assert_allclose(kernel(states), expected, rtol=1e-12 if dtype == "float64" else 2e-5)
     for x, y in zip(states, expected, strict=True):
         np.testing.assert_allclose(kernel(x), y, rtol=1e-12 if dtype == "float64" else 2e-5)
-    assert kernel._maker.planned().program.blocks
+    assert kernel._maker.planned(kernel._many).program.blocks
     assert kernel.flops == flops
 
 
@@ -170,7 +171,7 @@ def test_results_that_go_on_to_the_next_call_and_further(monkeypatch):
     program = trace(handed_on, *ONE, shares="large")
     monkeypatch.setattr(ir, "CHUNK", 20)
     kernel = Kernel("handed", *ONE, handed_on, reproducible=True)
-    expected = np.array([program.evaluate(x)[0] for x in STATES])
+    expected = np.array([evaluated(program, x)[0] for x in STATES])
     np.testing.assert_allclose(kernel(STATES), expected, rtol=1e-13)
     np.testing.assert_array_equal(kernel(STATES), [kernel(x) for x in STATES])
 
@@ -204,7 +205,7 @@ def test_calls_inside_a_guard_take_along_what_only_they_read():
     costly = [n for n in line if calls.nodes[n][0] == SQRT]
     assert costly and all(inside.get(n) for n in costly)
     for x in STATES:
-        np.testing.assert_array_equal(calls.evaluate(x), whole.evaluate(x))
+        np.testing.assert_array_equal(evaluated(calls, x), evaluated(whole, x))
 
 
 @pytest.mark.parametrize("chunk", [30, 400])

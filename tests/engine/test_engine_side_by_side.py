@@ -11,6 +11,7 @@ from robokit.engine import Kernel
 from robokit.engine.backend import llvm
 from robokit.engine.emit import ir
 from robokit.engine.passes.order import fused
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.record import trace
 from robokit.spatial.control_flow import cond, vmap, zeros
 from robokit.spatial.scalars import sin, sqrt
@@ -63,7 +64,7 @@ def test_the_recorded_graph_means_the_same(columns):
     assert [block.lanes for block in calls.blocks] == [columns, min(columns, 4)]
     for program in (calls, fused(calls)):
         for x, w in STATES:
-            np.testing.assert_allclose(np.concatenate(program.evaluate(x, w)), expected(x, w), rtol=1e-13)
+            np.testing.assert_allclose(np.concatenate(evaluated(program, x, w)), expected(x, w), rtol=1e-13)
     assert not trace(function, *SHAPE, shares="large").blocks
 
 
@@ -120,14 +121,14 @@ def test_functions_that_choose_or_write_go_one_after_the_other():
     for function in (chooses, writes):
         program = trace(lambda x, f=function: [f(x)], [("x", 4)], [("y", (4,))], shares="large", columns=8)
         assert not program.blocks
-        np.testing.assert_allclose(program.evaluate(state)[0], function(state), rtol=1e-14)
+        np.testing.assert_allclose(evaluated(program, state)[0], function(state), rtol=1e-14)
 
 
 def test_without_lanes_columns_take_each_operation_in_turn():
     """So that a value that several columns read is loaded once: its products are neighbours."""
     program = trace(function, *SHAPE)
     for x, w in STATES:
-        np.testing.assert_allclose(np.concatenate(program.evaluate(x, w)), expected(x, w), rtol=1e-13)
+        np.testing.assert_allclose(np.concatenate(evaluated(program, x, w)), expected(x, w), rtol=1e-13)
     order = {n: k for k, n in enumerate(program.order)}
     columns = [order[n] for n in program.results[0][:N]]  # the first row of A: one value a column
     assert columns == sorted(columns)

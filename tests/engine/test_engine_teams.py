@@ -10,6 +10,7 @@ from robokit.dynamics.build import kernel
 from robokit.engine.backend.targets import ManyStates
 from robokit.engine.cuda.straight_code import expanded, fused_products, shared
 from robokit.engine.emit.ir import FLOAT64
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, CALL, MUL, RESULT, SUB
 
@@ -26,7 +27,7 @@ def test_expanded_computes_the_same(program: Program) -> None:
     flat, marked = expanded(program, fused_products(program)[0])
     assert not flat.blocks and not any(flat.nodes[n][0] in (CALL, RESULT) for n in flat.order)
     given = [np.random.default_rng(3).uniform(-1, 1, size).tolist() for _, size in program.inputs]
-    assert flat.evaluate(*given) == program.evaluate(*given)
+    assert evaluated(flat, *given) == evaluated(program, *given)
     assert len(marked) > 1000 and all(flat.nodes[n][0] == MUL for n in marked)
 
 

@@ -9,6 +9,7 @@ from for_each import for_each
 from robokit.engine import Kernel
 from robokit.engine.loops.interpret import interpret
 from robokit.engine.loops.recorded_once import RecordedOnce, recorded_with_loops
+from robokit.engine.passes.replay import evaluated
 from robokit.engine.trace.record import RunTimeLoop, trace
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, sin, sqrt, where
@@ -155,7 +156,7 @@ def test_straight_lines(program, shares):
         except RunTimeLoop:
             assert program in (newton, counted_newton, bisection, early_exit)
             return
-        found = made.evaluate(x.tolist())[0]
+        found = evaluated(made, x.tolist())[0]
         np.testing.assert_allclose(found, np.array(program(x.tolist(), n), float), rtol=1e-13, atol=1e-14)
     assert program not in (newton, counted_newton, bisection)
 

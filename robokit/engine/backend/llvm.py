@@ -26,7 +26,7 @@ import time
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from robokit import disk_cache
@@ -320,18 +320,21 @@ def identity() -> str:
     return "|".join((release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
 
 
+def _features() -> Collection[str]:
+    return processor_flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+
+
 @functools.cache
 def vector_width() -> int:
     """Doubles in one vector register of this processor."""
-    features = processor_flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    features = _features()
     return 8 if "avx512f" in features else 4 if "avx2" in features else 2
 
 
 @functools.cache
 def has_fused_multiply_add() -> bool:
     """Whether this processor has a fused multiply-add: a product and a sum with one rounding."""
-    features = processor_flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
-    return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
+    return "fma" in _features() or platform.machine().lower() in ("aarch64", "arm64")
 
 
 INSTRUCTIONS = {

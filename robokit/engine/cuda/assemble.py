@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from robokit.dataclass_tools import frozen
 from robokit.engine.backend import llvm
 from robokit.errors import DeviceError
 
@@ -29,18 +28,6 @@ REGISTERS = "; registers "  # a text's first line begins so, if it limits the re
 WRITTEN_FOR = "sm_75"  # the architecture whose PTX LLVM writes: ptxas makes code for any later one of it
 
 _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
-
-
-@frozen
-class Usage:
-    """What ptxas reports about a function."""
-
-    name: str  # of the function
-    registers: int  # of a thread
-    frame: int  # bytes of local memory, spilled registers included
-    # stores, loads: bytes of registers that are spilled, and read again, each time the code runs once
-    stores: int
-    loads: int
 
 
 @functools.cache
@@ -124,33 +111,28 @@ def assemble(text: str, arch: str) -> bytes:
     ``text``: modules of LLVM IR, as above; ``arch``: for example "sm_90". Raises DeviceError: ptxas or nvlink
     is missing, or refuses; CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
     """
-    return assembled(text, arch)[0]
-
-
-def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
-    """Code of a text, and what each of its functions uses; arguments and errors as in :func:`assemble`."""
     tools = tool("ptxas"), tool("nvlink")
     parts = modules(text)
     first = text.partition("\n")[0]
     limit = int(first.removeprefix(REGISTERS)) if first.startswith(REGISTERS) else 0
-    flags = [f"-arch={arch}", "-O3", "-v", *([f"-maxrregcount={limit}"] if limit else [])]
+    flags = [f"-arch={arch}", "-O3", *([f"-maxrregcount={limit}"] if limit else [])]
     flags += ["-c"] * (len(parts) > 1)
     with tempfile.TemporaryDirectory(prefix="robokit", ignore_cleanup_errors=True) as folder:
 
-        def made(k: int) -> str:
-            """Write the object file of a part; what ptxas says."""
+        def make(k: int) -> None:
+            """Write the object file of a part."""
             place = Path(folder, f"{k}.ptx")
             place.write_text(ptx(parts[k]))
-            return _run([tools[0], *flags, str(place), "-o", str(place.with_suffix(".o"))])
+            _run([tools[0], *flags, str(place), "-o", str(place.with_suffix(".o"))])
 
         longest_first = sorted(range(len(parts)), key=lambda k: -len(parts[k]))
-        said = llvm.elsewhere([functools.partial(made, k) for k in longest_first], llvm.processors())
+        llvm.elsewhere([functools.partial(make, k) for k in longest_first], llvm.processors())
         objects = [str(Path(folder, f"{k}.o")) for k in range(len(parts))]
         code = Path(objects[0])
         if len(parts) > 1:
             code = Path(folder, "code")
             _run([tools[1], f"-arch={arch}", *objects, "-o", str(code)])
-        return code.read_bytes(), usages("\n".join(said))
+        return code.read_bytes()
 
 
 def modules(text: str) -> list[str]:
@@ -166,26 +148,6 @@ def ptx(text: str) -> str:
     CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
     """
     return _ROUNDED.sub(r"\1.rn.\2", llvm.cross_assembly(text, TRIPLE, WRITTEN_FOR))
-
-
-def usages(said: str) -> list[Usage]:
-    """What ptxas -v reports about each function."""
-    found, frame = list[Usage](), (0, 0, 0)
-    pattern = re.compile(
-        r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads|Used (\d+) registers|"
-        r"(?:Compiling entry function|Function properties for) '?(\w+)"
-    )
-    name = ""
-    for m in pattern.finditer(said):
-        if m[5]:
-            name = m[5]
-        elif m[4] is None:
-            frame = int(m[1]), int(m[2]), int(m[3])
-            found.append(Usage(name, 0, *frame))
-        elif found:
-            last = found.pop()
-            found.append(Usage(last.name, int(m[4]), last.frame, last.stores, last.loads))
-    return found
 
 
 def _run(command: Sequence[str]) -> str:

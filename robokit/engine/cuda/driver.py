@@ -373,16 +373,16 @@ class Module:
         self.card = card
         self._handle = ctypes.c_void_p()
         card.call("cuModuleLoadData", ctypes.byref(self._handle), code)
-        weakref.finalize(self, _unload, card, self._handle).atexit = False
+        weakref.finalize(self, _end, card, "cuModuleUnload", self._handle).atexit = False
 
     def function(self, name: str) -> Function:
         """The kernel of that name in the code."""
         return Function(self, name)
 
 
-def _unload(card: Card, handle: Any) -> None:
+def _end(card: Card, function: str, handle: Any) -> None:
     with contextlib.suppress(DeviceError), card.current():
-        card._library.cuModuleUnload(handle)
+        getattr(card._library, function)(handle)
 
 
 class Function:
@@ -425,7 +425,7 @@ class Event:
     def __init__(self, card: Card, stream: int = 0) -> None:
         self._card, self._handle = card, ctypes.c_void_p()
         card.call("cuEventCreate", ctypes.byref(self._handle), 0)
-        weakref.finalize(self, _forget, card, self._handle).atexit = False
+        weakref.finalize(self, _end, card, "cuEventDestroy_v2", self._handle).atexit = False
         self.record(stream)
 
     def record(self, stream: int) -> None:
@@ -442,11 +442,6 @@ class Event:
         self._card.call("cuEventSynchronize", self._handle)
         self._card.call("cuEventElapsedTime", ctypes.byref(milliseconds), earlier._handle, self._handle)
         return milliseconds.value * 1e-3
-
-
-def _forget(card: Card, handle: Any) -> None:
-    with contextlib.suppress(DeviceError), card.current():
-        card._library.cuEventDestroy_v2(handle)
 
 
 at_fork(after_in_child=_cards.clear)
@@ -780,10 +775,8 @@ class RolloutOnCard:
         def recorded(k: int, first: int, last: int) -> None:
             before = [arrays[i].copy() for _, i in self.feedback]
             record(k, first, last)
-            for (_, i), old in zip(self.feedback, before, strict=True):
-                if not np.array_equal(
-                    old, arrays[i], equal_nan=True
-                ):  # sums that begin anew, rows that failed
+            for (_, i), old in zip(self.feedback, before, strict=True):  # sums begin anew, rows fail
+                if not np.array_equal(old, arrays[i], equal_nan=True):
                     self.put(i, arrays[i][0])
 
         return from_record_to_record([range(rows)], marks, take, recorded, progress, threading.Event())

@@ -409,9 +409,8 @@ class CardFunction(FunctionWriter):
         """The element of an array in a tile, and the numbers that its address is a multiple of."""
         place, out, beside = self.places[array], self.out, self.cards.layout.beside
         terms, known = self._scaled(index)
-        multiple = math.gcd(
-            beside, *(f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
-        )
+        steps = (f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
+        multiple = math.gcd(beside, *steps)
         known += place.offset
         if multiple == 1:
             each, known = self._terms(index)
@@ -546,7 +545,7 @@ class CardFunction(FunctionWriter):
     def _look(self, turns: str = "1") -> None:
         """Nothing: Ctrl-C does not reach a card."""
 
-    def _for(self, number: int, node: tuple) -> None:
+    def _for(self, number: int, node: tuple, *_: Any) -> None:
         count, region = self.known.value(node[2]), self.graph.regions[node[1]]
         turns = self._at_once(region)
         if count is None or count > 1:
@@ -568,10 +567,8 @@ class CardFunction(FunctionWriter):
 
     def _ahead(self, region: Region) -> list[int]:
         """Operations of a loop's body that may be done before those of the turns before it."""
-        nodes, written = (
-            self.graph.nodes,
-            {self.graph.nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)},
-        )
+        nodes = self.graph.nodes
+        written = {nodes[n][1] for n in region.nodes if self._is(n, ops.STORE)}
         waits = set(region.parameters[1:])
         for n in region.nodes:
             node = nodes[n]
@@ -635,7 +632,7 @@ class CardFunction(FunctionWriter):
             ),
         ]
         self._block(f"rest{k}")
-        self._turns(number, node, f"%i{k}", names)
+        super()._for(number, node, f"%i{k}", names)
 
     def _cond(self, number: int, node: tuple) -> None:
         condition = self.known.value(node[1])

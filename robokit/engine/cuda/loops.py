@@ -19,15 +19,7 @@ from robokit import disk_cache
 from robokit.dataclass_tools import Recent, frozen
 from robokit.engine.backend.llvm import LONG, LOOPS
 from robokit.engine.cuda.driver import Column, Memory
-from robokit.engine.cuda.loop_code import (
-    NOT_FINITE,
-    NOTES,
-    TILE,
-    CardWriter,
-    Known,
-    Layout,
-    layout,
-)
+from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES, TILE, CardWriter, Known, Layout, layout
 from robokit.engine.cuda.straight_code import READ, THREAD
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, number
@@ -127,11 +119,7 @@ def _in_tile(name: str, base: str, row: str, size: int, bytes_: int, beside: int
 
 
 def _entry(
-    writer: CardWriter,
-    body: str,
-    finite: Sequence[tuple[int, int]],
-    stop: int | None,
-    unfinished: int | None,
+    writer: CardWriter, body: str, finite: Sequence[tuple[int, int]], stop: int | None, unfinished: int | None
 ) -> str:
     """``NAME(tiles, givens, jump, works, shared, rows, passes, resumed)``: passes of all states.
 

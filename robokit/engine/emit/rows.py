@@ -137,11 +137,8 @@ class Tile:
         self.out.do(f"{name}:")
         self.out.do(f"%{name}i = phi i64 [0, %{before}], [%{name}n, %{name}]")
         # The phi names a value that is computed later: _end_loop completes it.
-        self.open = (
-            len(self.out.lines),
-            f"%{name}c = phi {self.t} [{carried}, %{before}], [{{}}, %{name}]",
-            count,
-        )
+        phi = f"%{name}c = phi {self.t} [{carried}, %{before}], [{{}}, %{name}]"
+        self.open = len(self.out.lines), phi, count
         self.out.do("")
         return f"%{name}i", f"%{name}c"
 

@@ -16,15 +16,7 @@ from collections.abc import Mapping, Sequence
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.engine.emit import ir
 from robokit.engine.emit.batch_module import batch_module
-from robokit.engine.emit.ir import (
-    NOT_FINITE,
-    NOT_FINITE_OUTPUT,
-    NOT_UNIT,
-    Lines,
-    constant,
-    number,
-    vector,
-)
+from robokit.engine.emit.ir import NOT_FINITE, NOT_FINITE_OUTPUT, NOT_UNIT, Lines, constant, number, vector
 from robokit.engine.emit.straight_line import chunk_code
 from robokit.engine.passes.similarity import Rerolled
 from robokit.engine.signature import Bounds, Pairs

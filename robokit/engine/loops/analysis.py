@@ -135,11 +135,8 @@ class Live:
     def parameters(self, function: Function) -> list[int]:
         """The parameters that a function needs; for the kernel, all of its parameters."""
         numbers = function.region.parameters
-        return (
-            [numbers[k] for k in sorted(self.needed_parameters[function.number])]
-            if function.number
-            else numbers
-        )
+        needed = sorted(self.needed_parameters[function.number])
+        return [numbers[k] for k in needed] if function.number else numbers
 
     def arrays(self, function: Function) -> list[int]:
         """The arrays that a function needs; for the kernel, all of its arrays."""
@@ -163,10 +160,8 @@ class Live:
 
     def values_of(self, call: int) -> list[dict[int, int]]:
         """For each call of a CALL or VMAP, the nodes that read its results, by position in the function."""
-        node, count = (
-            self.graph.nodes[call],
-            len(self.graph.functions[self.graph.nodes[call][1]].region.results),
-        )
+        node = self.graph.nodes[call]
+        count = len(self.graph.functions[node[1]].region.results)
         found: list[dict[int, int]] = [{} for _ in calls(self.graph, node)]
         for value in self.values[call]:
             column, position = divmod(self.graph.nodes[value][2], count)
@@ -298,18 +293,15 @@ class Pattern:
     stride: int = 1  # lanes of the memory of own arrays, where the function runs for one of them
 
 
-class Uniformity:
-    """Which values may differ between lanes in the functions of a recording."""
+class Uniformity(dict[Pattern, "Varying"]):
+    """Which values may differ between lanes in the functions of a recording, by their call patterns."""
 
     def __init__(self, graph: LoopGraph) -> None:
         self.graph = graph
-        self._known: dict[Pattern, Varying] = {}
 
-    def of(self, pattern: Pattern) -> Varying:
-        """Which values may differ between lanes in a function with this call pattern."""
-        if pattern not in self._known:
-            self._known[pattern] = Varying(self, pattern)
-        return self._known[pattern]
+    def __missing__(self, pattern: Pattern) -> Varying:
+        self[pattern] = found = Varying(self, pattern)
+        return found
 
 
 class Varying:
@@ -358,7 +350,7 @@ class Varying:
             elif opcode in (ops.APPLY, ops.VMAP):
                 results: list[bool] = []
                 for values in calls(self.graph, node):
-                    results += self.uniformity.of(self.called(node, values)).results
+                    results += self.uniformity[self.called(node, values)].results
                 self.left.update((number, k) for k, differs in enumerate(results) if differs)
             elif opcode == ops.VALUE:
                 if node[1:3] in self.left:

@@ -113,12 +113,7 @@ def header(name: str, about: Sequence[str], declarations: str) -> str:
     """
     guard = f"{name.upper()}_H"
     return "\n".join(
-        [
-            comment(about),
-            f"#ifndef {guard}\n#define {guard}\n",
-            declarations,
-            f"#endif /* {guard} */\n",
-        ]
+        [comment(about), f"#ifndef {guard}\n#define {guard}\n", declarations, f"#endif /* {guard} */\n"]
     )
 
 
@@ -158,13 +153,7 @@ class CWriter:
     """
 
     def __init__(
-        self,
-        graph: LoopGraph,
-        live: Live,
-        name: str,
-        arguments: Sequence[str],
-        real: Real,
-        own_sines: bool,
+        self, graph: LoopGraph, live: Live, name: str, arguments: Sequence[str], real: Real, own_sines: bool
     ) -> None:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
@@ -382,9 +371,8 @@ class CWriter:
         for kind, (word, _) in self._workspaces().items():
             if node[1] in self.works[kind]:
                 top = self.tops[kind]
-                arrays += (
-                    [f"{word} + {top}", f"{word}_size - {top}"] if top != "0" else [word, f"{word}_size"]
-                )
+                rest = [f"{word} + {top}", f"{word}_size - {top}"]
+                arrays += rest if top != "0" else [word, f"{word}_size"]
         for column, (values, read) in enumerate(zip(live.arguments(n), live.values_of(n), strict=True)):
             arguments, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
             if fails or len(kept) != 1:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -34,7 +35,7 @@ from robokit.engine.trace import scalar
 from robokit.engine.trace.scalar import Number, Truth
 from robokit.spatial import control_flow, elementary, linear
 from robokit.spatial import scalars as generic
-from robokit.spatial.control_flow import for_range, zeros
+from robokit.spatial.control_flow import for_range, like, zeros
 from robokit.spatial.scalars import where
 
 _levels = itertools.count(1)
@@ -96,24 +97,6 @@ class Dual(Number):
     def __floor__(self) -> Any:
         return generic.floor(self.value)
 
-    def __lt__(self, other: Any) -> Any:
-        return self.value < _value_of(other)
-
-    def __le__(self, other: Any) -> Any:
-        return self.value <= _value_of(other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self.value > _value_of(other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self.value >= _value_of(other)
-
-    def __eq__(self, other: object) -> Any:
-        return self.value == _value_of(other)
-
-    def __ne__(self, other: object) -> Any:
-        return self.value != _value_of(other)
-
     def __float__(self) -> float:
         raise TypeError(
             "a number with derivatives is no plain one: use the functions of robokit.spatial.scalars and "
@@ -125,6 +108,14 @@ class Dual(Number):
     def _function(self, value: Any, slope: Any) -> Dual:
         """A function of this number, whose derivative is known."""
         return Dual(self.level, value, [d * slope for d in self.tangents])
+
+
+def _comparing(how: Callable[[Any, Any], Any]) -> Callable[[Dual, Any], Any]:
+    return lambda a, b: how(a.value, _value_of(b))
+
+
+for _how in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+    setattr(Dual, f"__{_how.__name__}__", _comparing(_how))
 
 
 def _aligned(a: Any, b: Any) -> tuple[int, Any, Any, Any, Any]:
@@ -231,18 +222,13 @@ class DualArray:
 def _still(x: Any, level: int) -> Any:
     """Numbers and arrays without derivatives of a level."""
     if isinstance(x, (tuple, list)):
-        return _like(x, [_still(each, level) for each in x])
+        return like(x, [_still(each, level) for each in x])
     if isinstance(x, np.ndarray) and any(each.__class__ is Dual for each in x.flat):
         return control_flow.shaped(x, [_still(each, level) for each in x.flat])
     if x.__class__ not in (Dual, DualArray):
         return x
     value = _still(x.value, level)
     return value if x.level == level else x.__class__(x.level, value, [_still(d, level) for d in x.tangents])
-
-
-def _like(pattern: Any, items: list[Any]) -> Any:
-    """A tuple or list of the kind of another one."""
-    return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
 
 
 def _is_array(x: Any) -> bool:
@@ -312,7 +298,7 @@ class Derivation:
         derivatives become pairs as well, so that numbers that get some later have the same form.
         """
         if isinstance(x, (tuple, list)):
-            return _like(x, [self.lowered(each, all_reals) for each in x])
+            return like(x, [self.lowered(each, all_reals) for each in x])
         own = x.__class__ in (Dual, DualArray) and x.level == self.level
         if x.__class__ is DualArray and own:
             return self.array((x.value, *x.tangents))
@@ -328,7 +314,7 @@ class Derivation:
             return Dual(self.level, x[0], x[1:])
         if x.__class__ is self.array:
             return DualArray(self.level, x[0], x[1:])
-        return _like(x, [self.raised(each) for each in x]) if isinstance(x, (tuple, list)) else x
+        return like(x, [self.raised(each) for each in x]) if isinstance(x, (tuple, list)) else x
 
     def values(self, x: Any) -> Any:
         """The values of dual numbers and arrays, without derivatives."""
@@ -338,42 +324,23 @@ class Derivation:
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
-
-        def turn(k: Any, *carried: Any) -> Any:
-            with self.inside():
-                return self.lowered(body(k, *self.raised(carried)))
-
         with self.outside():
-            found = for_range(self.values(count), turn, *self.lowered(start))
+            found = for_range(self.values(count), self._lowering(body), *self.lowered(start))
         return self.raised((found,) if len(start) == 1 else found)
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
     ) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
-
-        def goes_on(*carried: Any) -> Any:
-            with self.inside():
-                return test(*self.raised(carried))
-
-        def turn(*carried: Any) -> Any:
-            with self.inside():
-                return self.lowered(body(*self.raised(carried)))
-
+        functions = self._lowering(test, all_reals=False), self._lowering(body)
         with self.outside():
-            found = control_flow.while_loop(goes_on, turn, *self.lowered(start), most=most)
+            found = control_flow.while_loop(*functions, *self.lowered(start), most=most)
         return self.raised((found,) if len(start) == 1 else found)
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
-
-        def branch(function: Callable[[], Any]) -> Any:
-            with self.inside():
-                return self.lowered(function())
-
         with self.outside():
-            found = control_flow.cond(condition, lambda: branch(then), lambda: branch(otherwise))
-        return self.raised(found)
+            return self.raised(control_flow.cond(condition, *map(self._lowering, (then, otherwise))))
 
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`; of another kernel the function is differentiated."""
@@ -390,14 +357,19 @@ class Derivation:
             found = mapped(*([self.lowered(x) for x in row] for row in zip(*columns, strict=True)))
         return [self.raised(each) for each in found]
 
-    def _of_pairs(self, function: Callable[..., Any], all_reals: bool = False) -> Callable[..., Any]:
-        """A function of pairs that calls one of dual numbers; one and the same for one function."""
+    def _lowering(self, function: Callable[..., Any], all_reals: bool = True) -> Callable[..., Any]:
+        """A function of pairs that calls one of dual numbers."""
 
-        def called(*arguments: Any) -> Any:
+        def run(*arguments: Any) -> Any:
             with self.inside():
                 return self.lowered(function(*self.raised(arguments)), all_reals)
 
-        return self.called.setdefault((identity(function), all_reals), called)
+        return run
+
+    def _of_pairs(self, function: Callable[..., Any], all_reals: bool = False) -> Callable[..., Any]:
+        """The same, one and the same for one function."""
+        key = identity(function), all_reals
+        return self.called.setdefault(key, self._lowering(function, all_reals))
 
     def zeros(self, shape: tuple[Any, ...], kind: str) -> Any:
         """As :func:`robokit.spatial.control_flow.zeros`."""
@@ -504,7 +476,7 @@ def jvp(function: Callable[..., Any], values: Sequence[Any], *directions: Sequen
 def _tangents(words: Derivation, x: Any, k: int) -> Any:
     """The derivatives along a direction: 0 of what has none."""
     if isinstance(x, (tuple, list)):
-        return _like(x, [_tangents(words, each, k) for each in x])
+        return like(x, [_tangents(words, each, k) for each in x])
     if isinstance(x, np.ndarray):
         return control_flow.shaped(x, [_tangents(words, each, k) for each in x.flat])
     if x.__class__ in (Dual, DualArray) and x.level == words.level:

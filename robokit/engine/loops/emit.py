@@ -185,7 +185,7 @@ class FunctionWriter:
         self.module, self.pattern = module, pattern
         self.graph, self.real, self.lanes = module.graph, module.real, pattern.lanes
         self.called = self.graph.functions[pattern.function]
-        self.uniform = module.uniformity.of(pattern)
+        self.uniform = module.uniformity[pattern]
         self.varying = self.uniform.nodes
         self.out = Lines(self.real)
         self.names: dict[int, str] = {}
@@ -307,7 +307,7 @@ class FunctionWriter:
                 value, t = whole, wider
             arguments.append(f"{t} {value}")
         found = self._called(node, pattern, arguments)
-        flags = self.module.uniformity.of(pattern).results
+        flags = self.module.uniformity[pattern].results
         kinds = [graph.kinds[k] for k in graph.functions[node[1]].region.results]
         return [
             [
@@ -322,7 +322,7 @@ class FunctionWriter:
     def _called(self, node: tuple, pattern: Pattern, arguments: list[str]) -> list[str]:
         """Results of a call with these values."""
         name = self.module.function(pattern)
-        wide, masked = self.module.uniformity.of(pattern).results, pattern.masked
+        wide, masked = self.module.uniformity[pattern].results, pattern.masked
         arguments = ["ptr %links", *(f"ptr {self.bases[k]}" for k in node[2]), *arguments]
         if masked:
             arguments.append(f"{vector(self.lanes, 'i1')} {self.mask}")
@@ -502,8 +502,6 @@ class FunctionWriter:
 
     def _spread(self, name: str, kind: str) -> str:
         """A plain number in every lane."""
-        if self.lanes == 1:
-            return name
         out, t = self.out, self._type(kind, True)
         first = out(f"insertelement {t} poison, {self._type(kind, False)} {name}, i32 0")
         zeros = f"<{self.lanes} x i32> zeroinitializer"
@@ -705,10 +703,7 @@ class FunctionWriter:
         pairs = zip(starts, parameters, strict=True)
         return [self._value(start, self._width(parameter)) for start, parameter in pairs]
 
-    def _for(self, number: int, node: tuple) -> None:
-        self._turns(number, node)
-
-    def _turns(self, number: int, node: tuple, turn: str = "0", firsts: Sequence[str] | None = None) -> None:
+    def _for(self, number: int, node: tuple, turn: str = "0", firsts: Sequence[str] | None = None) -> None:
         """The turns of a loop from ``turn`` on; ``firsts``: what is carried to it, if not its starts."""
         graph, out, k = self.graph, self.out, self._fresh()
         region, count, starts = graph.regions[node[1]], node[2], node[3:]
@@ -821,10 +816,8 @@ class FunctionWriter:
         differs = self._width(node[1])
         condition = self._value(node[1], differs)
         kinds = [graph.kinds[r] for r in then.results]
-        wides = [
-            not self.varying.isdisjoint(pair) for pair in zip(then.results, otherwise.results, strict=True)
-        ]
-        wides = [wide or differs for wide in wides]
+        pairs = zip(then.results, otherwise.results, strict=True)
+        wides = [differs or not self.varying.isdisjoint(pair) for pair in pairs]
         if not differs:
             ends = []
             out.do(f"br i1 {condition}, label %then{k}, label %else{k}")
@@ -1031,10 +1024,8 @@ class Driver:
         out.do("%next_row = add i64 %row, 1")
         out.do("br label %row_head")
         out.do("end:")
-        parameters = (
-            "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps, ptr %done"
-        )
-        return f"define void @{self.name}_rows({parameters}) #2 {{\nentry:\n{out.text()}\n  ret void\n}}\n"
+        heading = f"define void @{self.name}_rows({BATCH}, ptr %done) #2"
+        return f"{heading} {{\nentry:\n{out.text()}\n  ret void\n}}\n"
 
     def batch(self, body: str) -> str:
         """``i64 NAME_batch(ptr args, ptr strides, ptr env, i64 start, i64 stop, i64 passes, ptr jumps)``.

@@ -13,12 +13,13 @@ import numpy as np
 
 from robokit.engine.loops.analysis import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import ERRORS, LoopGraph, Region, interpreting, operands, told
-from robokit.engine.passes.replay import INTERPRET
+from robokit.engine.passes.replay import INTERPRET, Operations
 from robokit.engine.trace import ops
 from robokit.engine.trace.graph import Node
 from robokit.spatial import control_flow, scalars
 
-_ON_SCALARS: dict[int, Callable[..., Any]] = INTERPRET | {
+_ON_SCALARS: Operations = {
+    **INTERPRET,
     ops.MUL: operator.mul,
     ops.ADD: operator.add,
     ops.SUB: operator.sub,
@@ -28,8 +29,6 @@ _ON_SCALARS: dict[int, Callable[..., Any]] = INTERPRET | {
     ops.TO_WHOLE: control_flow.whole,
     ops.TO_REAL: lambda k: 1.0 * k,
 }
-
-_ON_NUMBERS: dict[int, Callable[..., Any]] = {each.number: each.value for each in ops.OPERATIONS}
 
 
 def interpret(graph: LoopGraph, arrays: Sequence[Any]) -> None:
@@ -44,7 +43,7 @@ def interpret(graph: LoopGraph, arrays: Sequence[Any]) -> None:
 class _Interpreter:
     """Values of the nodes and arrays so far. A function does not call itself, so each has one at a time."""
 
-    operations = _ON_SCALARS
+    operations: Operations = _ON_SCALARS
     """How those are done that have no regions."""
 
     def __init__(self, graph: LoopGraph, arrays: Sequence[Any]) -> None:
@@ -209,7 +208,7 @@ class Usage(_Interpreter):
         workspace: real numbers and whole numbers that arrays of zeros take at most at a time.
     """
 
-    operations = _ON_NUMBERS
+    operations = ops.ON_NUMBERS
 
     def __init__(
         self, graph: LoopGraph, written: Collection[int], sizes: Sequence[int], arrays: Sequence[np.ndarray]

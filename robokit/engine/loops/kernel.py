@@ -33,29 +33,9 @@ from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.batch_calls import PAYS_SECONDS, SECONDS, Record, RolloutRunner
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
+from robokit.engine.loops import emit, environment
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import (
-    ENDED,
-    INTERRUPTED,
-    INTERRUPTION,
-    MORE,
-    MOVES,
-    Driver,
-    ModuleWriter,
-    declarations,
-    moves_module,
-    no_times,
-)
-from robokit.engine.loops.environment import (
-    Environment,
-    Link,
-    NoMachineCode,
-    Values,
-    matched,
-    note_claims,
-    record_call,
-    record_opened,
-)
+from robokit.engine.loops.environment import Environment, Link, NoMachineCode
 from robokit.engine.loops.record import Array, LoopGraph, Recorder, failure, recording
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
@@ -176,9 +156,9 @@ class LoopRunner(RolloutRunner):
         if self._version_of_spare != self.kernel.version:  # kernels that it calls are compiled well, too
             self._version_of_spare = self.kernel.version
             self._spare.clear()
-        return (
-            self._spare.pop() if self._spare else self.kernel.environment(self.sizes, self.dtype, many=True)
-        )
+        if self._spare:
+            return self._spare.pop()
+        return self.kernel.environment(self.sizes, self.dtype, many=True)
 
     def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
         """As :meth:`RolloutRunner.run`; raises what the kernel fails with."""
@@ -451,7 +431,7 @@ class LoopKernel:
     @functools.cached_property
     def unlinked(self) -> LoopGraph:
         """The same without calls of other kernels: their functions are called."""
-        return self._recorded(record_opened) if self.graph.links else self.graph
+        return self._recorded(environment.record_opened) if self.graph.links else self.graph
 
     def record(self) -> LoopGraph:
         """The recorded regions.
@@ -459,7 +439,7 @@ class LoopKernel:
         Raises:
             TypeError: it must be reproducible, and calls a kernel that is not.
         """
-        graph = self._recorded(record_call)
+        graph = self._recorded(environment.record_call)
         for link in graph.links if self.reproducible else ():
             if not link.kernel.reproducible:
                 raise TypeError(f"{self.name} is reproducible and calls {link.kernel.name}, which is not")
@@ -487,11 +467,14 @@ class LoopKernel:
         """Whether products are fused with sums, which all code of one kernel agrees on."""
         return not self.reproducible and llvm.has_fused_multiply_add()
 
-    def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
-        """The functions for so many lanes, without what kernels have in common; parts as in :meth:`code`."""
-        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused, self.fuses_all)
+    def parts(self, lanes: int, real: Real, part: str = "") -> tuple[list[str], set[int]]:
+        """The functions for so many lanes, and numbers of lanes in them; parts as in :meth:`code`.
+
+        What kernels have in common is not among them.
+        """
+        writer = emit.ModuleWriter(self.graph, self.name, real, register(real), self.fused, self.fuses_all)
         of_state = [not a.shared for a in self.arrays]
-        driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
+        driver = emit.Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
         masked = writer.kernel(of_state, lanes, True) if lanes > 1 and part == "linked" else ""
         if lanes > 1 and part != "linked":
@@ -499,7 +482,7 @@ class LoopKernel:
         else:
             drivers = [driver.linked(body, masked)]
             drivers += [driver.once(), driver.single(), driver.rows()] if lanes == 1 else []
-        return Parts([*writer.texts, "".join(drivers)], {*writer.widths, lanes})
+        return [*writer.texts, "".join(drivers)], {*writer.widths, lanes}
 
     def text(self, lanes: int, real: Real, part: str = "") -> str:
         """The module for so many lanes; parts as in :meth:`code`."""
@@ -705,7 +688,7 @@ class LoopKernel:
         """The kernels that are called, and their sizes."""
         if self._known_to_fail is not None:
             return []
-        value = Values(self.graph, [sizes[n] for n in self.sizes])
+        value = environment.Values(self.graph, [sizes[n] for n in self.sizes])
         for claim in self.graph.claims:
             claim.check(value)
         return [
@@ -727,8 +710,8 @@ class LoopKernel:
         Raises:
             TypeError, ShapeError, WrongType: as in :meth:`on_memory`.
         """
-        sizes, passed, claims = matched(self, arguments)
-        note_claims(claims)
+        sizes, passed, claims = environment.matched(self, arguments)
+        environment.note_claims(claims)
         rest = iter(passed)
         own = [
             zeros(*a.at(sizes), kind=a.kind) if a.role == "work" else next(rest).reshape(*a.at(sizes))
@@ -747,7 +730,7 @@ class LoopKernel:
             TypeError, ShapeError, WrongType: these do not fit.
         """
         arrays = [x if isinstance(x, int) else np.asarray(x) for x in arguments]
-        sizes, passed, claims = matched(self, arrays)
+        sizes, passed, claims = environment.matched(self, arrays)
         for claim in claims:
             claim.check(int)
         rest = iter(passed)
@@ -972,18 +955,16 @@ class LoopKernel:
     def _single(
         self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], dtype: str
     ) -> Callable[[], None]:
-        environment = self.environment(sizes, dtype)
+        made = self.environment(sizes, dtype)
         place = self._address(self.code(1, REALS[dtype], "linked"), "linked")
         function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(place)  # one state has no mask
         pointers = np.array([address(a) for a in arrays], np.uint64)
-        at, of = address(pointers), address(environment)
+        at, of, context = address(pointers), address(made), made.context
 
-        context = environment.context
-
-        def call(_alive: Any = (environment, pointers, arrays)) -> None:
+        def call(_alive: Any = (made, pointers, arrays)) -> None:
             function(at, of)
             if context and context.used():
-                self.failed(environment)
+                self.failed(made)
 
         return call
 
@@ -997,22 +978,22 @@ class LoopKernel:
         arguments = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
         return LoopRunner(self, sizes, dtype).once(arguments, rows)
 
-    def looked_at(self, environment: Environment) -> None:
+    def looked_at(self, memory: Environment) -> None:
         """Raise what a call that is over failed with, if it did."""
-        if environment.context and environment.context.used():
-            self.failed(environment)
+        if memory.context and memory.context.used():
+            self.failed(memory)
 
-    def failed(self, environment: Environment) -> None:
+    def failed(self, memory: Environment) -> None:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
-        assert environment.context is not None
-        status = environment.context.status()
-        if status == INTERRUPTED:
+        assert memory.context is not None
+        status = memory.context.status()
+        if status == emit.INTERRUPTED:
             signal.raise_signal(signal.SIGINT)  # whoever handles it does so now
-        if status in (INTERRUPTED, ENDED):
+        if status in (emit.INTERRUPTED, emit.ENDED):
             raise KeyboardInterrupt
         node = self.graph.nodes[status // 2]
         if node[0] == LINK:
-            self.graph.links[node[1]].kernel.failed(environment.links[node[1]])
+            self.graph.links[node[1]].kernel.failed(memory.links[node[1]])
         raise failure(self.graph, self.name, status)
 
 
@@ -1021,26 +1002,17 @@ def _key(lanes: int, dtype: str, part: str) -> tuple[Any, ...]:
     return (lanes, dtype, part) if lanes > 1 and part == "linked" else (lanes, dtype)
 
 
-@frozen
-class Parts:
-    """Functions of a kernel."""
-
-    texts: list[str]  # of the functions
-    widths: set[int]  # numbers of lanes in them
-
-
 def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "") -> str:
     """One module of kernels for so many lanes; the kernels are alike in whether they are reproducible."""
-    parts = [kernel.parts(lanes, real, part) for kernel in kernels]
-    widths = sorted(set().union(*(part.widths for part in parts)))
-    texts = [text for part in parts for text in part.texts]
-    shared = [declarations(widths, real)]
+    own, each = zip(*(kernel.parts(lanes, real, part) for kernel in kernels), strict=True)
+    texts, widths = [*itertools.chain(*own)], sorted(set().union(*each))
+    shared = [emit.declarations(widths, real)]
     if any("@more(" in text for text in texts):
-        shared.append(MORE)
+        shared.append(emit.MORE)
     if any("@interrupted(" in text for text in texts):
-        shared.append(INTERRUPTION)
+        shared.append(emit.INTERRUPTION)
     if any("@no_times(" in text for text in texts):
-        shared.append(no_times(real))
+        shared.append(emit.no_times(real))
     if any("@llvm.memset" in text for text in texts):
         shared.append(MEMSET)
     for width in widths:
@@ -1098,10 +1070,9 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
 def _moves(lanes: int, dtype: str) -> tuple[llvm.Loaded, np.ndarray]:
     """The functions that move rows to lanes and back, and their addresses."""
     with MAKING:
-        loaded = code_of(
-            "rows", module([moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES, (lanes, dtype)
-        )
-        return loaded, np.array([loaded.address(f"move{k}") for k in range(len(MOVES))], np.uint64)
+        text = module([emit.moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES
+        loaded = code_of("rows", text, (lanes, dtype))
+        return loaded, np.array([loaded.address(f"move{k}") for k in range(len(emit.MOVES))], np.uint64)
 
 
 class _Plain:

@@ -35,6 +35,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import operator
 import os
 import sys
 import threading
@@ -48,9 +49,10 @@ import numpy as np
 from robokit import dataclass_tools
 from robokit.engine.trace import ops, scalar
 from robokit.engine.trace.graph import Graph, Node
+from robokit.engine.trace.record import Same
 from robokit.engine.trace.scalar import KEPT, Number, Scalar, Truth
 from robokit.spatial import control_flow
-from robokit.spatial.control_flow import Same, cond, count_from_start, while_loop
+from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register, unboxed
 
 _KINDS = {each.number: each.kind for each in ops.OPERATIONS} | {ops.CONST: ops.REAL, ops.WHOLE: ops.INTEGER}
@@ -527,7 +529,10 @@ class Integer(Number):
     def __repr__(self) -> str:
         return f"Integer(#{self.number})"
 
-    def _with(self, opcode: int, other: Any, turned: bool = False) -> Any:
+    def _with(self, opcode: int, on_reals: Callable[..., Any], other: Any, turned: bool = False) -> Any:
+        """An operation with another number, of reals if that is one; turned: the other is the first."""
+        if isinstance(other, (float, Scalar)):
+            return on_reals(other, self.real()) if turned else on_reals(self.real(), other)
         if isinstance(other, bool) or not isinstance(other, (int, Integer)):
             return NotImplemented
         a, b = self.number, self.graph.node(other)
@@ -542,30 +547,22 @@ class Integer(Number):
     def __add__(self, other: Any) -> Any:
         if isinstance(other, int) and other == 0:
             return self
-        if isinstance(other, (float, Scalar)):
-            return self.real() + other
-        return self._with(ops.PLUS, other)
+        return self._with(ops.PLUS, operator.add, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, int) and other == 0:
             return self
-        if isinstance(other, (float, Scalar)):
-            return self.real() - other
-        return self._with(ops.MINUS, other)
+        return self._with(ops.MINUS, operator.sub, other)
 
     def __rsub__(self, other: Any) -> Any:
-        if isinstance(other, (float, Scalar)):
-            return other - self.real()
-        return self._with(ops.MINUS, other, True)
+        return self._with(ops.MINUS, operator.sub, other, True)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, int) and other in (0, 1):
             return self if other else 0
-        if isinstance(other, (float, Scalar)):
-            return self.real() * other
-        return self._with(ops.TIMES, other)
+        return self._with(ops.TIMES, operator.mul, other)
 
     __rmul__ = __mul__
 
@@ -614,23 +611,19 @@ class Integer(Number):
         return self
 
     def __lt__(self, other: Any) -> Any:
-        return self.real() < other if isinstance(other, (float, Scalar)) else self._with(ops.WHOLE_LT, other)
+        return self._with(ops.WHOLE_LT, operator.lt, other)
 
     def __le__(self, other: Any) -> Any:
-        return self.real() <= other if isinstance(other, (float, Scalar)) else self._with(ops.WHOLE_LE, other)
+        return self._with(ops.WHOLE_LE, operator.le, other)
 
     def __gt__(self, other: Any) -> Any:
-        if isinstance(other, (float, Scalar)):
-            return self.real() > other
-        return self._with(ops.WHOLE_LT, other, True)
+        return self._with(ops.WHOLE_LT, operator.lt, other, True)
 
     def __ge__(self, other: Any) -> Any:
-        if isinstance(other, (float, Scalar)):
-            return self.real() >= other
-        return self._with(ops.WHOLE_LE, other, True)
+        return self._with(ops.WHOLE_LE, operator.le, other, True)
 
     def __eq__(self, other: object) -> Any:
-        return self.real() == other if isinstance(other, (float, Scalar)) else self._with(ops.WHOLE_EQ, other)
+        return self._with(ops.WHOLE_EQ, operator.eq, other)
 
     def __ne__(self, other: object) -> Any:
         return ~(self == other)
@@ -836,8 +829,7 @@ def rebuilt(pattern: Any, numbers: Iterator[Any], arrays: Callable[[int], int] |
         made.ravel()[:] = [next(numbers) for _ in range(pattern.size)]
         return made
     if isinstance(pattern, (tuple, list)):
-        items = [rebuilt(each, numbers, arrays) for each in pattern]
-        return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
+        return control_flow.like(pattern, [rebuilt(each, numbers, arrays) for each in pattern])
     if isinstance(pattern, Array):
         number = arrays(pattern.number) if arrays else pattern.number
         offset = next(numbers)

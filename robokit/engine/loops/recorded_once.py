@@ -28,7 +28,7 @@ from robokit.engine.passes.replay import replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.engine.trace import ops
 from robokit.engine.trace.graph import NODE_BUDGET, Program, TraceTooLarge
-from robokit.engine.trace.record import RunTimeLoop, trace
+from robokit.engine.trace.record import RunTimeLoop, contents, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.errors import FunctionError
 from robokit.spatial import control_flow
@@ -142,7 +142,7 @@ class _Recorder(Recorder):
         return found
 
     def _key(self, function: Callable[..., Any], *more: Any) -> Any:
-        return super()._key(function, *more), control_flow.contents(function)
+        return super()._key(function, *more), contents(function)
 
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""

@@ -375,10 +375,8 @@ class _Writer:
         return (self._begin_of(array) if begin is None else whole(0)), offset
 
     def _from_begin(self, array: int, index: int) -> list[Code]:
-        """What puts the address of an element on the stack; if its array's begin is known, from there."""
-        bytes_: list[Code] = [index, whole(self._element(array)[1]), PLAIN["i32.shl"]]
-        if self._known_begin(array) is not None:
-            return bytes_
+        """What puts the address of an element on the stack: places that are known have known indices."""
+        bytes_ = [index, whole(self._element(array)[1]), PLAIN["i32.shl"]]
         return [self._begin_of(array), *bytes_, PLAIN["i32.add"]]
 
     def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:

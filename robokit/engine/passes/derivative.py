@@ -88,8 +88,7 @@ def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
             arguments += zip(program.blocks[called(program, n)].parameters, nodes[n][2:], strict=True)
             reads[n] = ()
         elif nodes[n][0] == ops.RESULT:
-            at = program.blocks[called(program, nodes[n][1])].results[position(program, n)]
-            reads[n] = (at,) if type(at) is int else ()
+            reads[n] = (int(program.blocks[called(program, nodes[n][1])].results[position(program, n)]),)
     depends, matters = [0] * len(nodes), [0] * len(nodes)
     for number, directions in begin.items():
         depends[number] = directions
@@ -210,10 +209,7 @@ class _Along:
     """
 
     def __init__(
-        self,
-        program: Program,
-        arguments: Sequence[Sequence[Any]],
-        seeds: Mapping[tuple[int, int], Any],
+        self, program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
     ) -> None:
         nodes = program.nodes
         self.program, self.value = program, leaves(program, arguments)
@@ -284,15 +280,9 @@ class _Along:
     def result(self, number: int) -> None:
         """One of the values of a call, and its derivative."""
         call = self.program.nodes[number][1]
-        block = self.program.blocks[called(self.program, call)]
-        at = block.results[position(self.program, number)]
-        if type(at) is not int:
-            value, slope = at, 0.0
-        elif at in self.answers[call]:
-            value, slope = self.answers[call][at]
-        else:  # the same each time
-            value, slope = self.value[at], self.found.get(at, 0.0)
-        self.value[number] = value
+        at = int(self.program.blocks[called(self.program, call)].results[position(self.program, number)])
+        same_each_time = self.value[at], self.found.get(at, 0.0)
+        self.value[number], slope = self.answers[call].get(at, same_each_time)
         if number in self.moving:
             self.found[number] = slope
 
@@ -509,14 +499,7 @@ class Recorded:
         shares: Shares = False
         if calls and graph is not None and graph.shared is not None:
             shares = "large" if graph.large else True
-        program = trace(
-            self.function,
-            self.inputs,
-            self.outputs,
-            NODE_BUDGET,
-            shares=shares,
-            equations=True,
-        )
+        program = trace(self.function, self.inputs, self.outputs, NODE_BUDGET, shares=shares, equations=True)
         if graph is None:
             self._program = program
         return program

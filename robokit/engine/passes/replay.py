@@ -16,6 +16,60 @@ from robokit.spatial import control_flow, linear
 from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import call, vmap
 
+# -- Operations on scalars of any kind --------------------------------------------------------------------
+
+
+def _still(x: Any, _: Any, *beside: Any) -> Any:
+    """A number whose derivative is 0, where that is to be differentiated."""
+    notes = noted()
+    return x if notes is None else notes.still(x, *beside)
+
+
+def chosen(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
+    """As ``where``, but recorded with the same kind of choice, so that a guarded choice stays guarded."""
+    if type(condition) is Truth:
+        return traced_where(condition, a, b, opcode)
+    return generic.where(condition, a, b)
+
+
+def _logic(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation on outcomes of comparisons; CasADi's expressions have no ~, & and |, but functions."""
+
+    def run(*operands: Any) -> Any:
+        own = (generic.library(x, name) for x in operands)
+        return next(filter(None, own), usual)(*operands)
+
+    return run
+
+
+opposite = _logic("logic_not", lambda a: not a if type(a) is bool else ~a)
+
+
+Operations = Mapping[int, Callable[..., Any]]  # by opcode
+
+INTERPRET: Operations = {
+    ops.DIV: operator.truediv,
+    ops.SQRT: generic.sqrt,
+    ops.SIN: generic.sin,
+    ops.COS: generic.cos,
+    ops.ABS: abs,
+    ops.NEG: operator.neg,
+    ops.SELECT: chosen,
+    ops.GUARD: lambda c, a, b: chosen(c, a, b, ops.GUARD),
+    ops.FLOOR: generic.floor,
+    ops.LT: operator.lt,
+    ops.LE: operator.le,
+    ops.EQ: operator.eq,
+    ops.AND: _logic("logic_and", operator.and_),
+    ops.OR: _logic("logic_or", operator.or_),
+    ops.NOT: opposite,
+    ops.STILL: _still,
+}
+"""How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
+
+
+# -- Programs ---------------------------------------------------------------------------------------------
+
 
 def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     """The value of each node on other scalars; None where no output needs it."""
@@ -24,11 +78,23 @@ def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[An
     return value
 
 
-def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def evaluated(program: Program, *arguments: Sequence[float]) -> list[list[float]]:
+    """The outputs on floats, one sequence of them for each input: each operation as its table has it.
+
+    With the sines of the C library, this is what compiled code is compared with.
+    """
+    numbers = [[float(x) for x in row] for row in arguments]
+    return [[float(x) for x in row] for row in replayed(program, numbers, ops.ON_NUMBERS)]
+
+
+def replayed(
+    program: Program, arguments: Sequence[Sequence[Any]], operations: Operations = INTERPRET
+) -> list[list[Any]]:
     """The outputs of a program for other scalars; calls are recorded again if the recording of these takes
     them.
 
-    ``program``: recorded with ``shares="asked"``; ``arguments``: of the program.
+    ``program``: recorded with ``shares="asked"``; ``arguments``: of the program; ``operations``: how each of
+    its operations is done.
     """
     nodes, value, answers = program.nodes, leaves(program, arguments), dict[int, list[list[Any]]]()
     own, bodies = program.lines()
@@ -37,7 +103,7 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[
         block = program.blocks[k]
         for parameter, x in zip(block.parameters, column, strict=True):
             value[parameter] = x
-        interpret(nodes, value, bodies[k])
+        interpret(nodes, value, bodies[k], operations)
         return [value[r] if type(r) is int else r for r in block.results]
 
     functions = [partial(body, k) for k in range(len(bodies))]
@@ -55,7 +121,7 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[
         op = nodes[number][0]
         begins = told < len(marks) and marks[told] <= number
         if begins or op in (ops.CALL, ops.RESULT):
-            interpret(nodes, value, waiting)
+            interpret(nodes, value, waiting, operations)
             waiting = []
         while told < len(marks) and marks[told] <= number:
             generic.iteration_begins()
@@ -66,7 +132,7 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[
             value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
         else:
             waiting.append(number)
-    interpret(nodes, value, waiting)
+    interpret(nodes, value, waiting, operations)
     for _ in marks[told:]:
         generic.iteration_begins()
     return [[value[r] if type(r) is int else r for r in row] for row in program.results]
@@ -85,7 +151,9 @@ def leaves(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     return value
 
 
-def interpret(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None:
+def interpret(
+    nodes: Sequence[Any], value: list[Any], numbers: Iterable[int], operations: Operations = INTERPRET
+) -> None:
     """Compute the values of some nodes, in order."""
     for number in numbers:
         node = nodes[number]
@@ -99,7 +167,7 @@ def interpret(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) ->
         elif op == ops.SOLVED:
             _solve(nodes, value, number)
         else:
-            value[number] = INTERPRET[op](*[value[operand] for operand in node[1:]])
+            value[number] = operations[op](*[value[operand] for operand in node[1:]])
 
 
 def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
@@ -117,60 +185,6 @@ def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
         for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
             value[n] = value[v] = x
         interpret(nodes, value, equation.between(equation.at, equation.residuals))
-
-
-def _still(x: Any, _: Any, *beside: Any) -> Any:
-    """A number whose derivative is 0, where that is to be differentiated."""
-    notes = noted()
-    return x if notes is None else notes.still(x, *beside)
-
-
-def chosen(condition: Any, a: Any, b: Any, opcode: int = ops.SELECT) -> Any:
-    """As ``where``, but recorded with the same kind of choice, so that a guarded choice stays guarded."""
-    if type(condition) is Truth:
-        return traced_where(condition, a, b, opcode)
-    return generic.where(condition, a, b)
-
-
-def opposite(a: Any) -> Any:
-    """Logical not of the outcome of a comparison, for any scalars."""
-    if type(a) is bool:
-        return not a
-    own = generic.library(a, "logic_not")  # of CasADi, whose expressions have no ~, & and |
-    return ~a if own is None else own(a)
-
-
-def both(a: Any, b: Any) -> Any:
-    """Logical and of outcomes of comparisons."""
-    own = generic.library(a, "logic_and") or generic.library(b, "logic_and")
-    return a & b if own is None else own(a, b)
-
-
-def either(a: Any, b: Any) -> Any:
-    """Logical or of outcomes of comparisons."""
-    own = generic.library(a, "logic_or") or generic.library(b, "logic_or")
-    return a | b if own is None else own(a, b)
-
-
-INTERPRET: dict[int, Callable[..., Any]] = {
-    ops.DIV: operator.truediv,
-    ops.SQRT: generic.sqrt,
-    ops.SIN: generic.sin,
-    ops.COS: generic.cos,
-    ops.ABS: abs,
-    ops.NEG: operator.neg,
-    ops.SELECT: chosen,
-    ops.GUARD: lambda c, a, b: chosen(c, a, b, ops.GUARD),
-    ops.FLOOR: generic.floor,
-    ops.LT: operator.lt,
-    ops.LE: operator.le,
-    ops.EQ: operator.eq,
-    ops.AND: both,
-    ops.OR: either,
-    ops.NOT: opposite,
-    ops.STILL: _still,
-}
-"""How each operation is done on scalars of any kind, where the table's own function is for plain numbers."""
 
 
 # -- Solved equations ------------------------------------------------------------------------------------

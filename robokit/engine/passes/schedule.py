@@ -377,10 +377,6 @@ def borrowed_by(
             read.update(nodes[number][1:])
             read.update(inside.get(number, ()))
         found.append({n for n in read if nodes[n][0] > CONST and n not in body})
-    for k in reversed(range(len(found))):  # a function calls those that come after it
-        for number in orders[1 + k]:
-            if nodes[number][0] == CALL:
-                found[k] |= found[called(program, number)]
     return found
 
 

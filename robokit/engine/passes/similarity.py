@@ -75,11 +75,7 @@ class Similarity:
 
     @staticmethod
     def of(
-        program: Program,
-        pieces: Pieces,
-        owner: np.ndarray,
-        within: np.ndarray,
-        stored: np.ndarray,
+        program: Program, pieces: Pieces, owner: np.ndarray, within: np.ndarray, stored: np.ndarray
     ) -> Similarity:
         """The pieces' descriptions.
 

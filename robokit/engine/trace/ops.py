@@ -293,6 +293,9 @@ TO_WHOLE = _whole("whole", "whole(%s)", lambda a: math.floor(a) if math.isfinite
 ) = range(1000, 1013)  # fmt: skip
 
 
+ON_NUMBERS = {each.number: each.value for each in OPERATIONS}
+"""How each operation is done on plain numbers."""
+
 _FOLDED = {
     each.number: each.value
     for each in OPERATIONS

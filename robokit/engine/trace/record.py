@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from numpy import empty, ndarray
@@ -16,7 +17,7 @@ from robokit.engine.trace.scalar import KEPT, Scalar, Truth, node_of, reference,
 from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
-from robokit.spatial.control_flow import Memory, closed, flat, recorded_by, shaped_like
+from robokit.spatial.control_flow import Memory, closed, flat, held_by, recorded_by, shaped_like
 from robokit.spatial.scalars import holds, iterations, of_each, telling
 
 # -- Functions that are taken several times --------------------------------------------------------------
@@ -55,7 +56,7 @@ def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...])
     numbers = flat(arguments)
     if graph.shared is None or graph.within or not all(map(_is_number, numbers)):
         return function(*arguments)
-    key = function, _contents(graph, function), _form(arguments)
+    key = _key(graph, function, arguments)
     run = _Flat(function, arguments)
     measured = _measured(graph, key, run, [None] * len(numbers))
     if measured is None or measured.operations < (LONG if graph.large else len(numbers) + measured.results):
@@ -78,7 +79,7 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     if len(columns) < 2 or len(forms) > 1 or not traced or graph.within:
         return [function(*column) for column in columns]
     known = [_known(row) for row in zip(*arguments, strict=True)]
-    key, run = (function, _contents(graph, function), *forms), _Flat(function, columns[0])
+    key, run = _key(graph, function, columns[0]), _Flat(function, columns[0])
     measured = _measured(graph, key, run, known)
     if measured is None or measured.chooses:
         return [function(*column) for column in columns]
@@ -99,9 +100,46 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     return [measured.shaped(column) for column in values]
 
 
-def _contents(graph: Graph, function: Callable[..., Any]) -> Hashable:
-    """What a function of a user uses that may change from one call to the next."""
-    return control_flow.contents(function) if graph.asked else ()
+def _key(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Hashable, ...]:
+    """What calls that share code have in common; what a function of a user uses may change between them."""
+    return function, contents(function) if graph.asked else (), _form(arguments)
+
+
+class Same:
+    """An object as a key: equal to itself alone, and alive as long as the key."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.of is other.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+def contents(function: Any, seen: set[Any] | None = None) -> tuple[Any, ...]:
+    """What is in the lists, dicts and arrays that a function uses, and in those of functions that it calls.
+
+    It may change from one call to the next. Of other objects it is what their attributes are.
+    """
+    seen, found = seen or {function}, list[Any]()
+    used = [(None, getattr(function, "__self__", None)), *(x[1:] for x in held_by(function))]
+    for holder, now in used:
+        if isinstance(holder, CellType):
+            found.append(Same(now))
+        if isinstance(now, FunctionType | MethodType):
+            found += () if now in seen else contents(now, seen | {now})
+        elif isinstance(holder, dict | list):
+            found += map(Same, [*now, *now.values()] if isinstance(now, dict) else now)
+        elif isinstance(holder, ndarray):
+            found += map(Same, now.ravel().tolist()) if now.dtype == object else [now.tobytes()]
+        elif not isinstance(now, type | ModuleType):
+            found += map(Same, getattr(now, "__dict__", {}).values())
+        found.append(len(found))
+    return tuple(found)
 
 
 def _one_by_one(

@@ -453,14 +453,7 @@ def floor(x: Scalar) -> Scalar:
     return _function(ops.FLOOR, x)
 
 
-FUNCTIONS = SimpleNamespace(
-    sin=sin,
-    cos=cos,
-    sqrt=sqrt,
-    floor=floor,
-    where=where,
-    atan2=elementary.atan2,
-)
+FUNCTIONS = SimpleNamespace(sin=sin, cos=cos, sqrt=sqrt, floor=floor, where=where, atan2=elementary.atan2)
 
 for _type in (Scalar, Truth):
     register(_type, FUNCTIONS)
