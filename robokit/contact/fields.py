@@ -261,6 +261,8 @@ CONSTRAINTS = (
     real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]; SPRING:
     # least impulse [N s | N m s]
     real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]; SPRING: largest impulse
+    real("c_own", "n_constraints", 5, role="work"),  # R and aim, while the law is softer
+    real("c_about", "n_constraints", 3, role="work"),  # impulse at which that makes no difference [N s]
     real("c_full", "n_constraints", 2, role="work"),  # mu and arm, while they are less
     real("c_w", "n_constraints", role="work"),  # mobility of what it acts on, roughly [1/kg | 1/(kg m^2)]
     real("c_last", "n_constraints", 3, role="work"),  # FRICTION: impulse of the step before [N s]; else 0
