@@ -10,7 +10,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from robokit.cli import commands, simulation_commands
 from robokit.errors import RobokitError, nearest_names
@@ -134,6 +134,10 @@ def _look(text: str) -> str:
 
 class Parser(argparse.ArgumentParser):
     """A parser that says the nearest command, choice or option where there is none of that name."""
+
+    def error(self, message: str) -> NoReturn:
+        """As of argparse, without all the options: what is wrong would stand below them."""
+        self.exit(2, f"{self.prog}: error: {message}\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

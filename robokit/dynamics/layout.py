@@ -515,10 +515,22 @@ def kind_of(name: str, function: Callable[..., Any], outputs: Mapping[str, Shape
         found: list[Sequence[Any]] = []
         for output, part in zip(outputs, _parts(list(outputs), returned, wrong), strict=True):
             space, shape = outputs[output], sized(shapes[output], robot)
+            if part is None:
+                raise wrong(f"output {output!r}: got None: does the function return it?")
+            joined = part
+            if isinstance(space, str):
+                try:
+                    joined = SPACES[space][1](robot, part)
+                except (TypeError, IndexError, ValueError) as error:
+                    raise wrong(
+                        f"output {output!r}: {space!r} is a list of the numbers of each joint, first those "
+                        f"of joint 0, which has none, such as [[], [x], [y, z]], got {shown(part)}; a flat "
+                        f"list has the shape {SPACES[space][0]}"
+                    ) from error
             try:
-                row = leaves(SPACES[space][1](robot, part) if isinstance(space, str) else part, rows=False)
-            except (TypeError, IndexError, ValueError) as error:
-                raise wrong(f"output {output!r}: expected {space!r} by joint, got {shown(part)}") from error
+                row = leaves(joined, rows=False)
+            except Exception as error:  # of a generator
+                raise located(name, function, error) from error
             if len(row) != (count := math.prod(shape)):
                 raise wrong(
                     f"output {output!r}: expected {count} number{'s' * (count != 1)} for shape {shape}, got "

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import is_
-from types import CellType, SimpleNamespace
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,13 @@ ENDLESS = (
     "branches of cond are recorded; write a loop (while_loop)"
 )
 """Told where Python's limit of recursion is reached while a function is recorded."""
+
+OTHERWISE = (
+    "%s does something else when it runs again: it reads what it has changed itself, such as an attribute, "
+    "an entry, an iterator or a random number; while it is recorded it runs a few times, not once in each "
+    "turn or call: %s"
+)
+"""Told where the second recording of what a user has written is not the first one."""
 
 _rows = threading.local()
 """Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
@@ -66,7 +73,7 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
     Returns:
         one value where one is carried, else a tuple.
     """
-    recording, count = getattr(recorder, "now", None), scalars.unboxed(count)
+    recording, count, start = getattr(recorder, "now", None), scalars.unboxed(count), _copied(start)
     if recording is not None:
         count = whole(count) if _is_real(count) else count
         return _one_or_all(recording.for_range(count, body, start))
@@ -95,7 +102,7 @@ def while_loop(
         start: as in :func:`for_range`.
         most: turns at most, for loops that might not end otherwise.
     """
-    recording = getattr(recorder, "now", None)
+    recording, start = getattr(recorder, "now", None), _copied(start)
     if recording is not None:
         return _one_or_all(recording.while_loop(test, body, start, most))
     return _one_or_all(_while(_Loop(test, body), start, most))
@@ -130,17 +137,18 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     Args:
         function: of numbers, arrays, and tuples and lists of them; it must not call itself. Two calls share
             code where the function and the objects that it closes over are the same, and its arguments are
-            the same in number, form and kind. It runs in Python once for all of them: what else it reads,
-            such as a list or a global name, must not change in between, and arrays are all that it may
-            change. Or a compiled kernel (robokit.engine), which is called on its arrays, or on parts of
-            arrays: those that it reads, then those that it writes.
-        arguments: of the function. While it is recorded plain numbers among them are as unknown as the
-            others, and are no limits of range().
+            the same in number, form and kind. It does not run in Python for each of them: what else it
+            reads, such as a global name, must not change in between, and memory (:func:`zeros`) is all that
+            it may change. Or a compiled kernel (robokit.engine), which is called on its arrays, or on parts
+            of arrays: those that it reads, then those that it writes.
+        arguments: of the function, which gets lists and NumPy's arrays of numbers of its own. While it is
+            recorded plain numbers among them are as unknown as the others, and are no limits of range().
     """
     recording = getattr(recorder, "now", None)
-    if recording is not None:
-        return recording.call(function, arguments)
-    return getattr(function, "on_memory", function)(*arguments)
+    if hasattr(function, "on_memory"):
+        return recording.call(function, arguments) if recording else function.on_memory(*arguments)
+    arguments = _copied(arguments)
+    return recording.call(function, arguments) if recording else function(*arguments)
 
 
 def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
@@ -156,7 +164,7 @@ def vmap(function: Callable[..., Any]) -> Callable[..., list[Any]]:
         if len({len(each) for each in sequences}) > 1:
             counts = ", ".join(str(len(each)) for each in sequences)
             raise ValueError(f"vmap: sequences of {counts} entries: they must be equally long")
-        columns = list(zip(*sequences, strict=True))
+        columns = list(map(_copied, zip(*sequences, strict=True)))
         recording = getattr(recorder, "now", None)
         if recording is None:
             return [function(*column) for column in columns]
@@ -342,6 +350,14 @@ def _one_by_one(index: Any, columns: list[np.ndarray]) -> Iterator[tuple[Any, np
 
 
 # -- what is carried ----------------------------------------------------------------------------------
+
+
+def _copied(values: Any) -> Any:
+    """Tuples, lists and NumPy's arrays of numbers as they are now: who changes them changes no others."""
+    if isinstance(values, tuple | list):
+        each = list(map(_copied, values))
+        return type(values)(*each) if hasattr(values, "_fields") else type(values)(each)
+    return values.copy() if isinstance(values, np.ndarray) and not isinstance(values, Memory) else values
 
 
 def flat(values: Any) -> list[Any]:
@@ -538,8 +554,9 @@ def closed(error: Exception) -> Iterator[None]:
 class Changed:
     """What is left of a variable or an entry that the body of a loop or a branch of cond has changed.
 
-    The body runs once while it is recorded, not in each turn, so nobody knows what plain Python would have
-    there. It may be written anew, as scratch space is, and counted on; any other use is an error.
+    The body runs a few times while it is recorded, not in each turn, so nobody knows what plain Python would
+    have there. It may be written anew, as scratch space is, and counted on; any other use is an error. When
+    the recording is over, what was there before is put back.
     """
 
     __slots__ = ("_said",)
@@ -592,24 +609,22 @@ class Watch:
         self.what = what
         self.held = [each for function in functions for each in held_by(function)]
 
-    def spoil(self) -> bool:
-        """Put a :class:`Changed` wherever something has changed, and tell whether something has.
+    def spoil(self) -> None:
+        """Put a :class:`Changed` wherever something has changed.
 
         Raises TypeError: entries are gone, or an array of numbers, which cannot hold it, has changed.
         """
-        found = False
         for name, holder, before in self.held:
             mark = Changed(
                 f"{self.what} changes {name!r}, of the function around it, and what it leaves there is used: "
-                "while it is recorded it runs once, not in each turn, or where the condition holds; carry "
-                "the value (for_range(n, body, start)), return it from both branches of cond, or write to "
+                "it runs while it is recorded, not in each turn, or where the condition holds; carry the "
+                "value (for_range(n, body, start)), return it from both branches of cond, or write to "
                 "memory (zeros)"
             )
             for key in _changes(holder, before, mark):
-                found = True
-                recorder.spoilt.append((holder, key, before if key is None else before[key]))
+                was = before if isinstance(holder, CellType) else before[key]
+                recorder.spoilt.append((holder, key, was))
                 _put(holder, key, mark)
-        return found
 
 
 def _put(holder: Any, key: Any, content: Any) -> None:
@@ -634,20 +649,32 @@ def spoiling(*branches: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
 def held_by(function: Any) -> Iterator[tuple[str, Any, Any]]:
     """The variables that a function closes over, and what is in them: name, what holds it, and its value."""
     cells = getattr(function, "__closure__", None) or ()
+    yield from _inside("self", _entries(getattr(function, "__self__", None)), set())
     for name, cell in zip(function.__code__.co_freevars if cells else (), cells, strict=True):
         with suppress(ValueError):  # a name without a value yet
             yield name, cell, cell.cell_contents
-            yield from _inside(name, cell.cell_contents, set())
+            yield from _inside(name, _entries(cell.cell_contents), set())
+
+
+def _entries(held: Any) -> Any:
+    """The attributes of an object of a user's own class; anything else as it is."""
+    own = isinstance(held, type | ModuleType | FunctionType | MethodType)
+    own = own or type(held).__module__.startswith("robokit.")
+    return held if own else getattr(held, "__dict__", held)
+
+
+_HOLDERS = (list, dict, tuple, np.ndarray)
 
 
 def _inside(name: str, held: Any, seen: set[int]) -> Iterator[tuple[str, Any, Any]]:
     """The same of lists, dicts and arrays in each other; memory may be written."""
-    if id(held) in seen or not isinstance(held, list | dict | np.ndarray) or isinstance(held, Memory):
+    if id(held) in seen or not isinstance(held, _HOLDERS) or isinstance(held, Memory):
         return
     seen.add(id(held))
-    yield name, held, held.copy()
-    for each in held.values() if isinstance(held, dict) else held if isinstance(held, list) else ():
-        if isinstance(each, list | dict | np.ndarray):
+    if not isinstance(held, tuple):
+        yield name, held, held.copy()
+    for each in held.values() if isinstance(held, dict) else () if isinstance(held, np.ndarray) else held:
+        if isinstance(each, _HOLDERS):
             yield from _inside(name, each, seen)
 
 
@@ -692,7 +719,7 @@ def recorded_by(now: Any) -> Iterator[None]:
         recorder.now, _rows.on, recorder.spoilt = before
         for holder, key, content in reversed(spoilt):
             with suppress(LookupError):  # an entry that is gone
-                if isinstance(holder.cell_contents if key is None else holder[key], Changed):
+                if isinstance(holder.cell_contents if isinstance(holder, CellType) else holder[key], Changed):
                     _put(holder, key, content)
 
 

@@ -47,12 +47,14 @@ def run(capsys, *argv):
         (("fall", "arm", "--package-dir", "nosuch"), "argument --package-dir: there is no folder 'nosuch'"),
         (("fall", "arm", "--png", "a.png", "--at", "3", "--duration", "0.2"), "--at 3: the run takes 0.2 s"),
         (("view", "arm", "--base", "flying"), "did you mean floating?"),
+        (("fall", "arm", "--dt", "0"), "fall: error: argument --dt: expected a positive number, got '0'"),
         (("info", "arm", "chain"), "robokit info: error: unrecognized arguments: chain"),
     ],
 )
 def test_a_name_that_does_not_exist_is_wrong_usage_and_says_the_nearest(argv, said, capsys):
     status, out, err = run(capsys, *argv)
     assert status == 2 and not out and said in err and "Traceback" not in err
+    assert len(err.splitlines()) == 1  # without all options above it
 
 
 def test_falls_of_two_robots_are_two_pages(capsys, here):

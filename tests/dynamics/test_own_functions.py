@@ -252,6 +252,7 @@ def test_an_error_in_the_function_names_its_line():
         ({"r": [1.0, 2.0, 3.0]}, "expected a dict of the outputs p, got one of r"),
         (["a", "b", "c"], "output 'p': expected numbers, got 'a'"),
         ([1j, 2.0, 3.0], "output 'p': expected numbers, got 1j"),
+        (None, "output 'p': got None: does the function return it"),
     ],
 )
 def test_a_function_that_returns_something_else_is_refused(returned, words):
@@ -742,6 +743,11 @@ def test_common_mistakes_in_a_function_are_explained():
     ):
         with pytest.raises(rk.FunctionError, match=words.replace("|", r"\|")):
             made(python)(robot, *state)
+    moved = rk.function(lambda tree, q: [1.0, 2.0], inputs=("q",), outputs={"y": "tau"})
+    with pytest.raises(rk.FunctionError, match=r"'tau' is a list of the .*, got \[1.0, 2.0\]; .*\('nv',\)"):
+        moved(robot, state[0])
+    with pytest.raises(rk.FunctionError, match=r"q\[1\]\[5\]: q\[1\] has 1 number(.|\n)*test_own_fun"):
+        made(lambda tree, q, v: (x[5] for x in q[1:]))(robot, *state)
     with pytest.raises(rk.ShapeError, match=r"text: expected a function \(tree, q, v\) -> outputs, got one"):
         made(lambda tree, q: 0.0)
     f = made(lambda tree, q, v: q[1][0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from functools import partial
 
 import numpy as np
@@ -189,13 +190,63 @@ def counts_and_stores_it(n, x, total):
     return for_range(n, body, x) + memory[0] + total
 
 
+class Kept:
+    """Has attributes."""
+
+    total, numbers = 1.0, (1.0, 2.0)
+
+    def __init__(self):
+        self.held, self.count, self.turned = {"total": [1.0]}, 0.0, deque([1.0, 2.0])
+
+    def add(self, k, s):
+        self.count += 1.0
+        return s + self.count
+
+
+def uses_a_method_that_counts(n, x, total):
+    return for_range(n, Kept().add, x) + total
+
+
+def changes_an_attribute(n, x, total):
+    kept = Kept()
+    for_range(n, lambda k, s: setattr(kept, "count", x) or s, x)
+    return kept.count + total
+
+
+def changes_an_attribute_in_a_branch(n, x, total):
+    kept = Kept()
+    y = cond(x > n, lambda: setattr(kept, "count", 1.0) or x, lambda: setattr(kept, "count", 2.0) or -x)
+    return y + kept.count + total
+
+
+def changes_a_list_of_an_attribute(n, x, total):
+    kept = Kept()
+
+    def body(k, s):
+        kept.held["total"][0] += 1.0
+        return s + kept.held["total"][0]
+
+    return for_range(n, body, x) + total
+
+
+def changes_a_list_in_a_tuple(n, x, total):
+    kept = ([1.0],)
+
+    def body(k, s):
+        kept[0][0] += 1.0
+        return s + kept[0][0]
+
+    return for_range(n, body, x) + total
+
+
 @pytest.mark.parametrize(
     "function",
     [
         changes_a_variable, changes_an_entry, changes_an_array, changes_in_a_branch,
         changes_in_a_branch_of_a_loop, reads_what_the_turn_before_left, reads_it_in_a_loop_with_a_bound,
         reads_it_in_an_inner_loop, reads_what_the_other_branch_changed, counts_and_uses_it,
-        counts_and_stores_it,
+        counts_and_stores_it, uses_a_method_that_counts, changes_an_attribute,
+        changes_an_attribute_in_a_branch, changes_a_list_of_an_attribute, changes_a_list_in_a_tuple,
     ],
 )  # fmt: skip
 def test_what_a_body_changes_around_it_once_is_an_error(function):
@@ -204,10 +255,150 @@ def test_what_a_body_changes_around_it_once_is_an_error(function):
         lambda tree, n, x: function(n, x, 0.0), inputs={"n": (), "x": ()}, outputs={"y": ()}, name="f"
     )
     with pytest.raises(
-        FunctionError, match=r"(body of a loop|branch of cond) changes '(total|kept|counts|sign)'"
+        FunctionError, match=r"(body of a loop|branch of cond) changes '(total|kept|counts|sign|self)'"
     ):
         f(ROBOT, 3.0, 2.0)
     assert np.isfinite(f(ROBOT, 3.0, 2.0, engine="python"))
+
+
+def _count(kept, key):
+    kept[key] = kept.get(key, 0.0) + 1.0
+    return kept[key]
+
+
+def _flip(kept):
+    kept.append(1.0)
+    return len(kept)
+
+
+SEEN = {}
+
+OTHERWISE = {  # what a body does in the first turn, given what is around it, and what Python's next turns do
+    "entries of an empty dict": lambda x: partial(_count, {}, "turns"),
+    "entries of a global dict": lambda x: partial(_count, SEEN, "turns"),
+    "the length of a list": lambda x: partial(_flip, []),
+    "an iterator": lambda x: iter([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).__next__,
+    "random numbers": lambda x: np.random.default_rng(3).random,
+    "a queue": lambda x: (lambda kept: lambda: kept.rotate() or kept[0])(deque([1.0, 2.0])),
+    "which of two": lambda x: (lambda it: lambda: [x, 2.0 * x][next(it)])(iter([0, 1, 0, 1, 0, 1])),
+    "a comparison": lambda x: (lambda it: lambda: cond(x > next(it), lambda: x, lambda: -x))(iter(range(9))),
+    "which memory": lambda x: (lambda both, it: lambda: both[next(it)][0])(
+        (zeros(1), zeros(1)), iter([0, 1, 0, 1, 0, 1])
+    ),
+    "an inner loop": lambda x: (lambda it: lambda: for_range(whole(x), lambda k, s: s + next(it), x))(
+        iter(range(99))
+    ),
+    "a called function": lambda x: (lambda it: lambda: call(lambda y: y * next(it), x))(iter(range(9))),
+    "mapped functions": lambda x: (lambda it: lambda: sum(vmap(lambda y: y * next(it))([x, 2.0])))(
+        iter(range(9))
+    ),
+    "what is written": lambda x: (lambda kept, it: lambda: kept.__setitem__(0, 1.0 * next(it)) or kept[0])(
+        zeros(1), iter(range(9))
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_a_body_that_does_something_else_in_the_next_turn_is_an_error(what):
+    """Machine code does in each turn what the body does once, plain Python something else."""
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+    def f(tree, n, x):
+        turn = OTHERWISE[what](x)
+        return for_range(n, lambda k, s: s + turn(), x)
+
+    with pytest.raises(FunctionError, match=r"does something else when it runs again|\n  made at"):
+        f(ROBOT, 3.0, 2.0)
+
+
+@pytest.mark.parametrize("how", ["loops", "straight"])
+@pytest.mark.parametrize("map_it", [False, True])
+@pytest.mark.parametrize("what", ["entries of an empty dict", "an iterator", "random numbers", "a queue"])
+def test_a_called_function_that_does_something_else_in_the_next_call_is_an_error(what, map_it, how):
+    """Calls share code: machine code does in each what the first one does."""
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+    def f(tree, n, x):
+        turn = OTHERWISE[what](x)
+        scaled = lambda y: sin(y) * turn() + y * y  # noqa: E731
+        found = sum(vmap(scaled)([x, n, x])) if map_it else call(scaled, x) + call(scaled, x)
+        return for_range(n, lambda k, s: s + 1.0, found) if how == "loops" else found
+
+    with pytest.raises(FunctionError, match="a function of call or vmap does something else when it runs ag"):
+        f(ROBOT, 3.0, 2.0)
+
+
+@pytest.mark.parametrize("engine", ["python", "llvm"])
+@pytest.mark.parametrize("loops", [False, True])
+def test_what_is_carried_and_passed_is_changed_for_nobody_else(loops, engine):
+    """Lists and arrays of numbers are values, as in JAX: who changes his changes no others."""
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": (7,)})
+    def f(tree, n, x):
+        begin, array, rows = [x, [n]], np.array([x, n], object), [[x], [n]]
+
+        def body(k, own, more):
+            own[1][0] = own[1][0] + x
+            more += 1.0
+            return own, more
+
+        def passed(own):
+            own[0] = own[0] * 2.0
+            return own[0]
+
+        count = n if loops else 3
+        end, more = for_range(count, body, begin, array)
+        last = while_loop(
+            lambda k, s: k < count, lambda k, s: (k + 1.0, s.__setitem__(0, s[0] + x) or s), 0.0, rows[0]
+        )
+        found = call(passed, begin) + sum(vmap(passed)(rows))
+        return [end[1][0], *more, found, begin[0] + begin[1][0], array[0], last[1][0] + rows[0][0]]
+
+    n, x = 3.0, 0.7
+    want = [n + 3 * x, x + 3, n + 3, 2 * x + 2 * x + 2 * n, x + n, x, 5 * x]
+    np.testing.assert_allclose(f(ROBOT, n, x, engine=engine), want, rtol=1e-14)
+
+
+def test_what_is_done_alike_in_each_turn_is_no_error():
+    """Constants that are computed once, functions made in the body, and sums in whatever order they stand."""
+    known = {}
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": (), "z": ()})
+    def f(tree, n, x):
+        kept, memory = Kept(), zeros(2)
+
+        def body(k, s):
+            if "scale" not in known:
+                known["scale"] = 0.5
+            if not hasattr(kept, "product"):
+                kept.product = x * n - 0.25  # of what no turn changes
+            half = lambda y: known["scale"] * y - kept.product  # noqa: E731
+            kept.count += 1.0
+            memory[k % 2] = memory[k % 2] - 0.125 - s
+            inner = for_range(k, lambda j, u: 0.3 - u * kept.product, s)
+            chosen = cond(s > x - 0.7, lambda: -half(s), lambda: 0.1 - call(half, inner))
+            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner]))
+
+        return [for_range(n, body, x), memory[0] - memory[1]]
+
+    for n in (0.0, 1.0, 4.0):
+        np.testing.assert_allclose(f(ROBOT, n, 0.7), f(ROBOT, n, 0.7, engine="python"), rtol=1e-13)
+
+
+def test_what_a_body_has_changed_is_there_again_after_the_recording():
+    kept, total = [0.5], 0.25
+
+    @rk.function(inputs={"n": (), "x": ()}, outputs={"y": ()})
+    def f(tree, n, x):
+        def body(k, s):
+            nonlocal total
+            kept[0] = total = s * 2.0
+            return kept[0] + x + total
+
+        y = for_range(n, body, x)
+        return cond(y > 1.0, lambda: kept.__setitem__(0, 3.0) or y, lambda: -y)
+
+    assert f(ROBOT, 2.0, 1.0) > 0.0 and (kept, total) == ([0.5], 0.25)
 
 
 SHARED = [0.0, 0.0]
@@ -359,7 +550,7 @@ def test_a_body_may_note_what_it_likes_and_use_lists_of_its_own():
 
         return for_range(n, body, 0.0)
 
-    assert noting(ROBOT, 3.0, 2.0) == noting(ROBOT, 3.0, 2.0, engine="python") == 5.0 and len(notes) == 4
+    assert noting(ROBOT, 3.0, 2.0) == noting(ROBOT, 3.0, 2.0, engine="python") == 5.0 and len(notes) == 5
 
 
 @pytest.mark.parametrize(
@@ -762,7 +953,8 @@ def test_a_value_that_leaves_its_loop_in_what_is_returned():
 
 
 @pytest.mark.parametrize("map_it", [False, True])
-def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it):
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it, which):
     def leaving(tree, x):
         kept = []
 
@@ -771,7 +963,7 @@ def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it):
             return kept[-1] + 1.0
 
         found = vmap(square)(x) if map_it else [call(square, y) for y in x]
-        return found[0] + kept[-1]
+        return found[0] + kept[which]
 
     wrong = rk.function(leaving, inputs={"x": (3,)}, outputs={"y": ()})
     with pytest.raises(FunctionError, match=r"a value of a called function .* return it from the function"):

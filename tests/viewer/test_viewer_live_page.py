@@ -209,6 +209,33 @@ def test_a_pose_goes_on_by_physics(chromium, toy, tmp_path):
     watch.judge()
 
 
+def test_the_camera_goes_with_a_live_run_and_comes_back(live):
+    """A recording's picture is fitted to the recording; nobody knows where the robot goes after it."""
+    where = "robokit.stage.viewer.camera.position.toArray()"
+    live.evaluate("() => { robokit.run.leave(); robokit.timeline.seek(0); robokit.cameras.follow(false); }")
+    live.evaluate("robokit.stage.frameMotion()")
+    before = live.evaluate(where)
+    drop(live, 1.0)
+    assert live.evaluate("robokit.stage.framing.following")
+    edge = live.evaluate(
+        "(({ x, y, width, height }) => [x, y, width, height])(robokit.stage.host.getBoundingClientRect())"
+    )
+    near, far = np.array(edge[:2]), np.array(edge[:2]) + edge[2:]
+    until(live, f"robokit.run.motion.duration > {state(live)['t']}")
+    spot = np.array(live.evaluate(SPOT, 1))
+    assert (spot > near + 0.2 * (far - near)).all() and (spot < far - 0.2 * (far - near)).all()
+    drop(live, 0.1)
+    live.evaluate("robokit.run.leave()")
+    assert not live.evaluate("robokit.stage.framing.following")
+    np.testing.assert_allclose(live.evaluate(where), before, atol=1e-9)
+    for chosen in ("stage.framing.touched", "cameras.chosen"):  # it stays where the reader has placed it
+        live.evaluate(f"robokit.{chosen} = true")
+        drop(live, 0.1)
+        assert not live.evaluate("robokit.stage.framing.following")
+        live.evaluate(f"() => {{ robokit.run.leave(); robokit.{chosen} = false; }}")
+    live.evaluate("robokit.cameras.follow(true)")
+
+
 def test_what_was_is_scrubbed_and_the_run_goes_on_from_there(live):
     drop(live, 0.8)
     live.evaluate("robokit.run.seek(0.2)")

@@ -924,7 +924,7 @@ class Recorder:
                 own = (returned,) if len(start) == 1 else returned if start else ()
                 return *own, carried[-1] + 1
 
-            return self.while_loop(another, counted, (*start, 0), None)[:-1]
+            return Recorder.while_loop(self, another, counted, (*start, 0), None)[:-1]
         with self._loop(start) as (region, starts, carried):
             held = test(*carried)
             if not isinstance(held, (Truth, int, np.bool_)):

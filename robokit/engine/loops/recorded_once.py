@@ -14,20 +14,32 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from robokit.dataclass_tools import Spare, cached_attribute
+from robokit.engine.loops.analysis import inner
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.interpret import interpret
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import Array, Escaped, LoopGraph, Recorder, Solved
+from robokit.engine.loops.record import (
+    Array,
+    Escaped,
+    Function,
+    LoopGraph,
+    Recorder,
+    Region,
+    Solved,
+    operands,
+    told,
+)
 from robokit.engine.passes.derivative import Inputs, Outputs
 from robokit.engine.passes.replay import replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.engine.trace import ops
-from robokit.engine.trace.graph import NODE_BUDGET, Program, TraceTooLarge
+from robokit.engine.trace.graph import NODE_BUDGET, Node, Program, TraceTooLarge
 from robokit.engine.trace.record import RunTimeLoop, contents, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.errors import FunctionError
@@ -72,7 +84,7 @@ class RecordedOnce:
         try:
             return trace(*what, NODE_BUDGET, signed=True, shares="asked", equations=True)
         except RunTimeLoop:
-            return recorded_with_loops(*what)
+            return recorded_with_loops(*what, watched=True)
 
     @property
     def loops(self) -> LoopGraph | None:
@@ -115,8 +127,98 @@ class RecordedOnce:
         return hashlib.sha256(repr(content).encode()).digest()
 
 
+class _Meaning:
+    """What is recorded when a function runs again, whatever the numbers of operations and arrays are.
+
+    Equal values have one name, a whole number with a sign: which of two operands stands first, and where a
+    minus is kept, depends on what has been recorded before.
+    """
+
+    def __init__(self, graph: LoopGraph) -> None:
+        self.graph, self.begin = graph, len(graph.nodes)
+        self.old = {
+            "region": len(graph.regions),
+            "function": len(graph.functions),
+            "array": len(graph.arrays),
+        }
+        self.values: dict[int, int] = {}  # the names of operations
+        self.names: dict[Any, int] = {}
+
+    def since(self, dead: set[int]) -> list[tuple[Any, int]]:
+        """What has been done since this was asked last: each effect and its operation.
+
+        ``dead``: operations that have been taken back.
+        """
+        graph, found, met = self.graph, list[tuple[Any, int]](), dict[Any, int]()
+        begin, self.begin = self.begin, len(graph.nodes)
+        for number in range(begin, self.begin):
+            node = graph.nodes[number]
+            if node[0] < ops.GIVEN or node[0] == ops.WHOLE:
+                self.values[number] = self._value(number, node)
+                continue
+            if number in dead:
+                continue
+            opcode, more, inside = node[0], (), list[Region]()
+            things = [("region", graph.place[number].number)]
+            if opcode in (ops.APPLY, ops.VMAP):
+                inside = [graph.functions[node[1]].region]
+                things += [("function", node[1]), *(("array", k) for k in node[2])]
+            elif opcode in (ops.LOAD, ops.STORE, ops.ZEROS):
+                things.append(("array", node[1]))
+            elif opcode in (ops.VALUE, ops.CHECK, ops.GIVEN):
+                more = node[2:]
+            else:
+                inside = inner(graph, node)
+            read = [*operands(node), *(k for each in inside for k in (*each.results, each.test))]
+            where = [~k if k < self.old[kind] else met.setdefault((kind, k), len(met)) for kind, k in things]
+            found.append(((opcode, more, where, list(map(self._name, read))), number))
+            self.values[number] = self._named("made", len(found))
+        return found
+
+    def _value(self, number: int, node: Node) -> int:
+        """The name of the value of an operation on numbers."""
+        opcode = node[0]
+        if opcode == ops.CONST:
+            sign = -1 if node[1] < 0.0 else 1
+            return sign * self._named(opcode, *(sign * x for x in node[1:]))
+        if opcode == ops.WHOLE:
+            return self._named(*node)
+        read, sign = list(map(self._name, operands(node))), 1
+        if opcode == ops.NEG:
+            return -read[0]
+        if opcode == ops.SUB:
+            opcode, read[1] = ops.ADD, -read[1]
+        if ops.OPERATIONS[opcode].commutes:
+            read.sort(key=abs)
+        parity = ops.OPERATIONS[opcode].parity or -(opcode in (ops.MUL, ops.DIV))
+        if parity:
+            sign = parity if sum(x < 0 for x in read) % 2 else 1
+            read = list(map(abs, read))
+        else:  # a sum is as odd as its terms, a choice as its numbers
+            k = {ops.ADD: 0, ops.SELECT: 1, ops.GUARD: 1}.get(opcode)
+            if k is not None and read[k] < 0:
+                sign, read[k:] = -1, [-x for x in read[k:]]
+        return sign * self._named(opcode, *read)
+
+    def _name(self, number: int) -> int:
+        return self.values.get(number) or self._named("before", number)
+
+    def _named(self, *what: Any) -> int:
+        return self.names.setdefault(what, len(self.names) + 1)
+
+
 class _Recorder(Recorder):
-    """The words while a function of a user is recorded, whose derivatives are made of the recording."""
+    """The words while a function of a user is recorded, whose derivatives are made of the recording.
+
+    ``watched``: whether loops are recorded twice to see what their bodies change around them.
+    ``dead``: operations that have been taken back.
+    """
+
+    watched = False
+
+    def __init__(self, graph: LoopGraph, link: Callable[..., None]) -> None:
+        super().__init__(graph, link)
+        self.dead: set[int] = set()
 
     def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
         """As :func:`robokit.spatial.control_flow.for_range`."""
@@ -129,16 +231,48 @@ class _Recorder(Recorder):
         return self._watched(lambda: super(_Recorder, self).while_loop(test, body, start, most), test, body)
 
     def _watched(self, record: Callable[[], Any], *functions: Callable[..., Any]) -> Any:
-        """Record a loop; what its functions have changed around them they must not read in the next turn.
+        instead = "carry the value (for_range(n, body, start)), or write to memory (zeros)"
+        return self._twice(record, self.graph.take_back, "the body of a loop", instead, *functions)
 
-        Where they have changed something, the loop is recorded once more without it: they may only write it.
+    def _record(self, function: Callable[..., Any], *more: Any) -> Function:
+        record = lambda: super(_Recorder, self)._record(function, *more)  # noqa: E731
+        what = "a function of call or vmap"
+        return self._twice(record, lambda: None, what, "pass the value and return it", function)
+
+    def _twice(
+        self, record: Callable[[], Any], undo: Callable[[], None], what: str, instead: str, *functions: Any
+    ) -> Any:
+        """Record a loop or a function twice: it must not read what it has changed itself around it.
+
+        Args:
+            record: records it.
+            undo: takes that back.
+            what: it is, for messages.
+            instead: what to do, for messages.
+            functions: of the user, that run meanwhile.
+
+        Raises TypeError: the second recording does something else than the first one.
         """
-        watch = control_flow.Watch("the body of a loop", *functions)
-        found = record()
-        if watch.spoil():
-            self.graph.take_back()
+        if not self.watched:
+            return record()
+        watch, graph = control_flow.Watch(what, *functions), self.graph
+        meaning, known = _Meaning(graph), {key: list(made) for key, made in self.functions.items()}
+        begin = meaning.begin
+        record()
+        watch.spoil()
+        undo()
+        first, self.functions, self.watched = meaning.since(self.dead), known, False
+        self.dead.update(range(begin, meaning.begin))
+        try:
             found = record()
-            watch.spoil()
+        finally:
+            self.watched = True
+        watch.spoil()
+        for (before, _), (now, number) in zip_longest(first, meaning.since(self.dead), fillvalue=(None, -1)):
+            if before != now:
+                raise TypeError(
+                    f"{control_flow.OTHERWISE % (what, instead)}{told('here', graph.lines[number])}"
+                )
         return found
 
     def _key(self, function: Callable[..., Any], *more: Any) -> Any:
@@ -188,8 +322,12 @@ def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
     return [(name, int(np.prod(shape, dtype=int))) for name, shape in outputs]
 
 
-def recorded_with_loops(function: FlatFunction, inputs: Inputs, outputs: Outputs) -> LoopGraph:
+def recorded_with_loops(
+    function: FlatFunction, inputs: Inputs, outputs: Outputs, watched: bool = False
+) -> LoopGraph:
     """The recording of a function on flat arrays; its arrays are the inputs and the outputs.
+
+    ``watched``: whether it is a user's function itself, which may change what is around it.
 
     Quotients stay quotients, as on plain numbers, and indices are checked. Raises TraceTooLarge: the function
     records more than the budget; ValueError: the function returns other sizes than declared; FunctionError:
@@ -202,7 +340,9 @@ def recorded_with_loops(function: FlatFunction, inputs: Inputs, outputs: Outputs
         number = graph.array("real", region, k >= len(inputs))
         graph.functions[0].arrays.append(number)
         arrays.append(Array(graph, number, "real", (size,), k >= len(inputs)))
-    with control_flow.recorded_by(_Recorder(graph, _no_kernels)):
+    recorder = _Recorder(graph, _no_kernels)
+    recorder.watched = watched
+    with control_flow.recorded_by(recorder):
         try:
             write(function(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
         except Escaped as error:

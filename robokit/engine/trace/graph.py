@@ -21,7 +21,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from robokit.engine.trace.ops import CALL, CONST, INPUT, NEG, OPERATIONS, RESULT, SUB, counted, flops
+from robokit.engine.trace.ops import (
+    CALL,
+    CONST,
+    INPUT,
+    NEG,
+    OPERATIONS,
+    PARAMETER,
+    RESULT,
+    SUB,
+    counted,
+    flops,
+)
 from robokit.errors import FunctionError
 
 Node = tuple
@@ -272,7 +283,9 @@ class Program:
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
         found.__dict__["_arrays"] = order, computing.those(kept)
         bodies = found.bodies()
-        if bodies and any(type(r) is int and r in bodies for r in chain.from_iterable(plain)):
+        escaped = any(type(r) is int and r in bodies for r in chain.from_iterable(plain)) if bodies else False
+        read = found.operands(order) if graph.measured else ()
+        if escaped or any(nodes[n][:2] == (PARAMETER, -1) for n in read):
             raise FunctionError(
                 "a value of a called function (call, vmap) is used outside of it: return it from the function"
             )

@@ -206,32 +206,47 @@ def _measured(
 ) -> Measured | None:
     """What a function does on arguments some of which are known; it is recorded to tell, and taken back.
 
-    None: it writes to memory, or returns something else than numbers.
+    None: it writes to memory, or returns something else than numbers. Raises TypeError: a function of a user,
+    recorded twice, does something else the second time.
     """
     pattern = ("measured", key, *known)
     if pattern not in graph.measured:
-        begin, marks = len(graph.nodes), len(graph.marks)
-        parameters = [graph.add((ops.PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
-        rest, found = iter(parameters), None
-        graph.within = True
-        try:
-            with closed(Writes()):
-                values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
-            body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
-            chooses = any(node[0] in CHOICES for node in body)
-            products = sum(node[0] == ops.MUL for node in body)
-            if all(map(_is_number, values)):
-                found = Measured(len(body), products, chooses, len(values), run.returned)
-        except Writes:
-            pass
-        finally:
-            graph.within = False
-            for node in graph.nodes[begin:]:
-                del graph.index[node]
-            del graph.nodes[begin:], graph.marks[marks:]
+        watch = control_flow.Watch("a function of call or vmap", run.function) if graph.asked else None
+        found, done = _measure(graph, run, known)
+        if watch is not None:
+            watch.spoil()
+            if _measure(graph, run, known)[1] != done:
+                raise TypeError(control_flow.OTHERWISE % ("a function of call or vmap", "return it"))
+            watch.spoil()
+            graph.nodes += done[0]  # for what it has left somewhere: their numbers must not be others'
         graph.measured[pattern] = found
     measured: Measured | None = graph.measured[pattern]
     return measured
+
+
+def _measure(graph: Graph, run: _Flat, known: Sequence[float | None]) -> tuple[Measured | None, Any]:
+    """What :func:`_measured` tells, and all that has been recorded."""
+    begin, marks = len(graph.nodes), len(graph.marks)
+    parameters = [graph.add((ops.PARAMETER, -1, k)) for k, x in enumerate(known) if x is None]
+    rest, found, values = iter(parameters), None, list[Any]()
+    graph.within = True
+    try:
+        with closed(Writes()):
+            values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
+        body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
+        chooses = any(node[0] in CHOICES for node in body)
+        products = sum(node[0] == ops.MUL for node in body)
+        if all(map(_is_number, values)):
+            found = Measured(len(body), products, chooses, len(values), run.returned)
+    except Writes:
+        pass
+    finally:
+        graph.within = False
+        recorded = graph.nodes[begin:]
+        for node in recorded:
+            del graph.index[node]
+        del graph.nodes[begin:], graph.marks[marks:]
+    return found, (recorded, [x.ref if type(x) is Scalar else x for x in values])
 
 
 def _form(values: Any) -> Any:

@@ -62,6 +62,7 @@ class LiveRun {
     if (this.page.motion === this.motion) {
       this.page.motion = this.recording;
       this.page.overlays.use(this.recording);
+      this.page.cameras.comeBack();
     }
     delete document.documentElement.dataset.live;
     this.bar.show(false);
@@ -104,8 +105,10 @@ class LiveRun {
     // Frames of before the last start may still be on their way.
     if (!this.on || frame.run !== this.number) return;
     this.latest = frame;
+    const entered = this.page.motion !== this.motion;
     if (this.waiting) this.adopt(frame);
     this.motion.push(frame);
+    if (entered) this.page.cameras.goAlong();
     if (this.follows) this.shown = this.motion.count - 1;
     this.fresh = true;
   }

@@ -71,6 +71,7 @@ class Cameras {
   addFollowing() {
     const { data, stage } = this.page, { framing } = stage, { follow } = data;
     this.button = toggle("Follow", false, (on) => {
+      this.chosen = true;
       // A link that is selected is what its reader looks at.
       const { link } = this.page.selection;
       this.follow(on, on && link !== null ? link : framing.link?.name ?? null);
@@ -94,6 +95,22 @@ class Cameras {
     this.target.value = String(this.targets.indexOf(framing.link?.name ?? null));
     // What goes out of the picture otherwise is looked at anew.
     if (on && !framing.touched) framing.look(...framing.last, this.page.frame(), this.page.motion);
+  }
+
+  // Nobody knows where a live motion goes: the camera follows it, unless the reader or the page has said where it is.
+  goAlong() {
+    const { framing } = this.page.stage;
+    this.along = framing.canFollow && !framing.following && !framing.touched && !this.chosen && this.page.data.follow === null;
+    if (this.along) this.follow(true, framing.link?.name ?? null);
+  }
+
+  // To the recording, whose picture is as it was before.
+  comeBack() {
+    const { stage } = this.page;
+    if (this.along && stage.framing.following && !stage.framing.touched) {
+      this.follow(false, stage.framing.link?.name ?? null);
+      stage.framing.look(...stage.framing.last);
+    }
   }
 
   // The camera, if it follows, moves along; light and floor too, where the robot travels far.
