@@ -422,6 +422,10 @@ class ByJoint(list[Any]):
         super().__init__(Numbers(row, f"{what}[{i}]") for i, row in enumerate(rows))
         self._what, self._robot = what, robot
 
+    def _make(self, rows: Sequence[Any]) -> ByJoint:
+        """Other coordinates in this form, as a loop carries them on and a called function gets them."""
+        return ByJoint(rows, self._what, self._robot)
+
     def __getitem__(self, place: Any) -> Any:
         """Coordinates of the joint of a number or name; IndexError or UnknownName if there is none."""
         if isinstance(place, str):
@@ -453,6 +457,10 @@ class Numbers(list[Any]):
         super().__init__(values)
         self._what = what
         self._array = getattr(values, "array", None)
+
+    def _make(self, values: Sequence[Any]) -> Numbers:
+        """Other scalars in this form, as :meth:`ByJoint._make`."""
+        return Numbers(values, self._what)
 
     def __getitem__(self, place: Any) -> Any:
         """One of them, or a part; IndexError if there are not so many."""

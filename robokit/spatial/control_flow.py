@@ -355,8 +355,7 @@ def _one_by_one(index: Any, columns: list[np.ndarray]) -> Iterator[tuple[Any, np
 def _copied(values: Any) -> Any:
     """Tuples, lists and NumPy's arrays of numbers as they are now: who changes them changes no others."""
     if isinstance(values, tuple | list):
-        each = list(map(_copied, values))
-        return type(values)(*each) if hasattr(values, "_fields") else type(values)(each)
+        return like(values, list(map(_copied, values)))
     return values.copy() if isinstance(values, np.ndarray) and not isinstance(values, Memory) else values
 
 
@@ -597,8 +596,8 @@ class Watch:
     """Finds what functions change around them that run once and stand for many runs, or for none.
 
     Watched are the variables that they close over, and the lists, dicts and arrays in these. More entries of
-    a list or dict may be notes, and an array of numbers in place of None a constant that is computed when it
-    is needed first.
+    a list or dict may be notes, or constants that are kept, and an array of numbers in place of None a
+    constant that is computed when it is needed first.
 
     Args:
         what: they are, for the message.
@@ -608,9 +607,13 @@ class Watch:
     def __init__(self, what: str, *functions: Any) -> None:
         self.what = what
         self.held = [each for function in functions for each in held_by(function)]
+        self._lengths: dict[int, int] = {}  # of the lists when they were looked at last
 
     def spoil(self) -> None:
         """Put a :class:`Changed` wherever something has changed.
+
+        Asked once more, after a second run: what both have appended to a list would be there once for each
+        turn. (What a run makes anew and appends cannot be used after it in any case.)
 
         Raises TypeError: entries are gone, or an array of numbers, which cannot hold it, has changed.
         """
@@ -621,8 +624,14 @@ class Watch:
                 "value (for_range(n, body, start)), return it from both branches of cond, or write to "
                 "memory (zeros)"
             )
-            for key in _changes(holder, before, mark):
-                was = before if isinstance(holder, CellType) else before[key]
+            keys = _changes(holder, before, mark)
+            if isinstance(holder, list):
+                length = self._lengths.setdefault(id(holder), len(holder))
+                both = zip(range(len(before), length), range(length, len(holder)), strict=False)
+                keys += (k for pair in both if _is_same(*map(holder.__getitem__, pair)) for k in pair)
+            for key in keys:
+                new = isinstance(holder, list) and key >= len(before)
+                was = holder[key] if new else before if isinstance(holder, CellType) else before[key]
                 recorder.spoilt.append((holder, key, was))
                 _put(holder, key, mark)
 

@@ -239,10 +239,16 @@ def changes_a_list_in_a_tuple(n, x, total):
     return for_range(n, body, x) + total
 
 
+def appends_to_a_list(n, x, total):
+    kept = []
+    for_range(n, lambda k: kept.append(x))
+    return sum(kept) + total
+
+
 @pytest.mark.parametrize(
     "function",
     [
-        changes_a_variable, changes_an_entry, changes_an_array, changes_in_a_branch,
+        appends_to_a_list, changes_a_variable, changes_an_entry, changes_an_array, changes_in_a_branch,
         changes_in_a_branch_of_a_loop, reads_what_the_turn_before_left, reads_it_in_a_loop_with_a_bound,
         reads_it_in_an_inner_loop, reads_what_the_other_branch_changed, counts_and_uses_it,
         counts_and_stores_it, uses_a_method_that_counts, changes_an_attribute,
@@ -357,6 +363,27 @@ def test_what_is_carried_and_passed_is_changed_for_nobody_else(loops, engine):
     n, x = 3.0, 0.7
     want = [n + 3 * x, x + 3, n + 3, 2 * x + 2 * x + 2 * n, x + n, x, 5 * x]
     np.testing.assert_allclose(f(ROBOT, n, x, engine=engine), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", ["python", "llvm"])
+@pytest.mark.parametrize("loops", [False, True])
+def test_inputs_are_carried_and_passed(loops, engine):
+    """Lists of inputs and of joints' coordinates are lists as others."""
+    tip = Vector3(0.0, 0.0, 0.5)
+
+    @rk.function(inputs={"q": "q", "p": (2,), "n": ()}, outputs={"y": (4,)})
+    def f(tree, q, p, n):
+        count, product = n if loops else 3, lambda r: sin(r[0]) * r[1] * r[1] + r[0]
+        joints = for_range(count, lambda k, s: [s[0], [s[1][0] + 1.0], s[2]], q)
+        moved = for_range(count, lambda k, s: [x + 1.0 for x in s], p)
+        height = call(lambda s: forward_kinematics(tree, [[], s["upper_joint"], s[2]])[-1].point(tip).z, q)
+        return [joints[1][0], moved[1], call(product, p) + sum(vmap(product)([p, moved])), height]
+
+    q, p = [0.3, 0.4], np.array([0.5, 2.0])
+    scaled = [np.sin(a) * b * b + a for a, b in (p, p + 3.0)]
+    height = forward_kinematics(ROBOT.tree, [[], *([x] for x in q)])[-1].point(tip).z
+    want = [q[0] + 3.0, p[1] + 3.0, 2.0 * scaled[0] + scaled[1], height]
+    np.testing.assert_allclose(f(ROBOT, q, p, 3.0, engine=engine), want, rtol=1e-14)
 
 
 def test_what_is_done_alike_in_each_turn_is_no_error():
@@ -953,17 +980,18 @@ def test_a_value_that_leaves_its_loop_in_what_is_returned():
 
 
 @pytest.mark.parametrize("map_it", [False, True])
-@pytest.mark.parametrize("which", [0, -1])
-def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it, which):
+@pytest.mark.parametrize("which", [0, 1, -1])
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it, which, alone):
     def leaving(tree, x):
         kept = []
 
         def square(y):
-            kept.append(y * y)
+            kept.extend([y, y * y])
             return kept[-1] + 1.0
 
         found = vmap(square)(x) if map_it else [call(square, y) for y in x]
-        return found[0] + kept[which]
+        return kept[which] if alone else found[0] + kept[which]
 
     wrong = rk.function(leaving, inputs={"x": (3,)}, outputs={"y": ()})
     with pytest.raises(FunctionError, match=r"a value of a called function .* return it from the function"):

@@ -278,14 +278,14 @@ class Program:
                     row[k] = graph.nodes[r][1]
         nodes, blocks = graph.nodes, graph.blocks
         computing = Arrays.of(nodes)
-        kept = _kept(computing, nodes, blocks, {r for row in plain for r in row if type(r) is int})
+        wanted = {r for r in chain.from_iterable(plain) if type(r) is int}
+        kept = _kept(computing, nodes, blocks, wanted)
         order: list[int] = computing.order[kept].tolist()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
         found.__dict__["_arrays"] = order, computing.those(kept)
-        bodies = found.bodies()
-        escaped = any(type(r) is int and r in bodies for r in chain.from_iterable(plain)) if bodies else False
-        read = found.operands(order) if graph.measured else ()
-        if escaped or any(nodes[n][:2] == (PARAMETER, -1) for n in read):
+        # Values that a user's function has kept while it was measured are parameters of no body.
+        read = {*wanted, *found.operands(order)} if graph.asked and graph.measured else ()
+        if not wanted.isdisjoint(found.bodies()) or any(nodes[n][:2] == (PARAMETER, -1) for n in read):
             raise FunctionError(
                 "a value of a called function (call, vmap) is used outside of it: return it from the function"
             )

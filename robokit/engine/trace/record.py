@@ -216,7 +216,8 @@ def _measured(
         if watch is not None:
             watch.spoil()
             if _measure(graph, run, known)[1] != done:
-                raise TypeError(control_flow.OTHERWISE % ("a function of call or vmap", "return it"))
+                instead = "pass the value and return it"
+                raise TypeError(control_flow.OTHERWISE % (watch.what, instead))
             watch.spoil()
             graph.nodes += done[0]  # for what it has left somewhere: their numbers must not be others'
         graph.measured[pattern] = found
