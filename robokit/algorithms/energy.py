@@ -11,7 +11,7 @@ from __future__ import annotations
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.model.tree import Tree
 from robokit.spatial import Motion
-from robokit.spatial.scalars import added
+from robokit.spatial.scalars import added, is_zero
 
 
 def kinetic_energy(tree: Tree, q, qd):
@@ -30,6 +30,7 @@ def rotor_energy(tree: Tree, qd):
         a * s * s
         for row, rates in zip(tree.armature, qd, strict=False)
         for a, s in zip(row, rates, strict=True)
+        if not is_zero(a)
     ]
     return 0.5 * added(squares, 0.0)
 

@@ -7,7 +7,7 @@ overlap. Contacts count whose gap is less than
 
 the closing speed at most |u| + |w| r: u the velocity of the smaller ball's centre relative to the other
 shape's body, w the difference of their angular velocities, r its radius. What flies together is not near for
-that.
+that, unless it bounces: the speed with which each of them goes towards the ground may be turned back then.
 
 Of a pair that cannot touch in the step a gap is known that is its least. It shrinks by no more than the two
 shapes move, and until it may be as small as far the pair is passed over.
@@ -125,8 +125,8 @@ def place_balls(x: Any) -> tuple[Any, Any, Any]:
     def ball(s: Any, stale: Any) -> Any:
         body = x.shape_body[s]
         c = place(x, body, _row(x.shape_centre, s))
-        w, r = _row(x.V, body), x.shape_bound[s]
-        u, turn, since = _row(x.V, body, 3) + w.cross(c), sqrt(w.dot(w)), c - _row(x.centre_before, s)
+        (w, v), r = velocity(x, body), x.shape_bound[s]
+        u, turn, since = v + w.cross(c), sqrt(w.dot(w)), c - _row(x.centre_before, s)
         # Planes have r infinite, and may turn with no body: not infinity times zero.
         more = dt * (sqrt(u.dot(u)) + where(turn > 0.0, turn * r, 0.0)) + 0.5 * still
         moved = sqrt(since.dot(since)) + where(turned[body] > 0.0, turned[body] * r, 0.0)
@@ -140,6 +140,12 @@ def place_balls(x: Any) -> tuple[Any, Any, Any]:
 
     for_range(x.n_bodies, body)
     return balls, still, for_range(x.n_shapes, ball, where(x.candidates[1] > 0, 0, 1))
+
+
+def velocity(x: Any, body: Any) -> tuple[Vector3, Vector3]:
+    """Angular velocity of a body, and how fast what moves with it goes at the step's origin."""
+    w = _row(x.V, body)
+    return w, _row(x.V, body, 3) - w.cross(_row(x.seat, body))
 
 
 def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
@@ -307,23 +313,34 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
     body_a, body_b = x.shape_body[a], x.shape_body[b]
     r_a, r_b = x.shape_bound[a], x.shape_bound[b]
     c_a, c_b = _row(balls, a), _row(balls, b)
-    w = _row(x.V, body_b) - _row(x.V, body_a)
-    v = _row(x.V, body_b, 3) - _row(x.V, body_a, 3)
+    (w_a, v_a), (w_b, v_b) = velocity(x, body_a), velocity(x, body_b)
+    w, v = w_b - w_a, v_b - v_a
     u_a, u_b = v + w.cross(c_a), v + w.cross(c_b)
-    square_a, square_b, r = u_a.dot(u_a), u_b.dot(u_b), minimum(r_a, r_b)
-    square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
-    far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
+    r = minimum(r_a, r_b)
 
-    def on_its_own(shape: Any, body: Any, c: Vector3) -> Any:
-        w, r = _row(x.V, body), x.shape_bound[shape]
-        u, turn = _row(x.V, body, 3) + w.cross(c), sqrt(w.dot(w))
-        return dt * (sqrt(u.dot(u)) + where((r < float("inf")) & (turn > 0.0), turn * r, 0.0))
+    def square_of(u_a: Vector3, u_b: Vector3) -> Any:
+        """That of the smaller ball's centre."""
+        square_a, square_b = u_a.dot(u_a), u_b.dot(u_b)
+        return where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
+
+    far = still + dt * (sqrt(square_of(u_a, u_b)) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
+
+    def turned_back(*u: Any) -> Any:
+        return tuple(_turned_back(x, Vector3(*u)))
+
+    def on_its_own(shape: Any, body: Any, *c: Any) -> Any:
+        (w, v), r = velocity(x, body), x.shape_bound[shape]
+        u, turn = Vector3(*call(turned_back, *(v + w.cross(Vector3(*c))))), sqrt(w.dot(w))
+        return sqrt(u.dot(u)), where((r < float("inf")) & (turn > 0.0), turn * r, 0.0)
 
     def farther() -> Any:
-        both = on_its_own(a, body_a, c_a) + on_its_own(b, body_b, c_b)
-        return still + both + rounding(GUARD, 0.5) * r
+        (s_a, t_a), (s_b, t_b) = call(on_its_own, a, body_a, *c_a), call(on_its_own, b, body_b, *c_b)
+        goes_on = square_of(*(u - Vector3(*call(turned_back, *u)) for u in (u_a, u_b)))
+        goes_on = where(x.shape_kind[a] == PLANE, 0.0, goes_on)
+        closes = sqrt(goes_on + (s_a + s_b) * (s_a + s_b)) + t_a + t_b
+        return still + dt * closes + rounding(GUARD, 0.5) * r
 
-    if hasattr(x, "shape_restitution"):  # one of the two may bounce, and come back at its own speed
+    if hasattr(x, "shape_restitution"):  # one of the two may bounce off the ground, and come back
         share = where(a < x.ground_shapes[0], x.shape_restitution[b], x.between[1])
         far = cond(share > 0.0, farther, lambda: far)
 
@@ -343,6 +360,17 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
         return cond(x.shape_kind[a] == FIELD, above_field, both_balls)
 
     return cond(x.shape_kind[a] == PLANE, above_plane, other), far
+
+
+def _turned_back(x: Any, u: Vector3) -> Vector3:
+    """What of a velocity the ground may turn back: along the normal where a plane is all of it, else all.
+
+    A plane may be a belt: to those who move with what lies on it nothing is nearer than on one at rest.
+    """
+    n = Vector3(*(x.shape_placement[0, 3 * i + 2] for i in range(3)))
+    alone = (x.ground_shapes[0] == 1) & (x.shape_kind[0] == PLANE)
+    part = n * n.dot(u)
+    return Vector3(*(where(alone, p, s) for p, s in zip(part, u, strict=True)))
 
 
 def add_contact(x: Any, shapes: tuple[Any, Any], feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
@@ -527,7 +555,8 @@ def contacts_at(
     n = len(p)
     given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
     given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
-    given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
+    given |= {"seat": np.zeros((n, 3)), "origin": np.zeros(3)}
+    given |= {"gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
     sizes = {"n_candidates": PLACES, "n_shapes": len(given["shape_body"]), "n_bodies": n}
     known = memory or {}
     before = len(known["near_pair"]) if known else 0

@@ -93,8 +93,9 @@ CANDIDATES = (
 
 POSES = (
     real("R", "n_bodies", 9),  # rotation of each body, by rows: x_world = R x_body + p
-    real("p", "n_bodies", 3),  # its origin, from the origin of the step (`origin`) [m]
-    real("V", "n_bodies", 6),  # velocity, angular first, about the step's origin, in world axes
+    real("p", "n_bodies", 3),  # its origin, from its seat [m]
+    real("V", "n_bodies", 6),  # velocity, angular first, about the seat, in world axes
+    real("seat", "n_bodies", 3),  # a place near it, from the origin of the step (`origin`) [m]
     real("origin", 3),  # of the step, in the world [m]
 )
 """Where the bodies are."""

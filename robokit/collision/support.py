@@ -85,7 +85,12 @@ def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
 
 def place(x: Any, body: Any, r: Vector3) -> Vector3:
     """A point of a body in world axes, from the step's origin."""
-    return rotation(x, body) @ r + vector(x.p, body)
+    return rotation(x, body) @ r + origin_of(x, body)
+
+
+def origin_of(x: Any, body: Any) -> Vector3:
+    """The origin of a body in world axes, from the step's origin."""
+    return vector(x.p, body) + vector(x.seat, body)
 
 
 def rotation(x: Any, body: Any) -> Matrix3:
@@ -95,7 +100,7 @@ def rotation(x: Any, body: Any) -> Matrix3:
 
 def body_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
     """Rotation and origin of the body of a shape: those of the shape itself, if it has corners."""
-    return rotation(x, x.shape_body[s]), vector(x.p, x.shape_body[s])
+    return rotation(x, x.shape_body[s]), origin_of(x, x.shape_body[s])
 
 
 def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:

@@ -25,6 +25,7 @@ from robokit.contact.landings import limited
 from robokit.contact.linear import sum_of
 from robokit.contact.solver import before
 from robokit.contact.vectors import (
+    about,
     force,
     inertia,
     matrix,
@@ -37,11 +38,12 @@ from robokit.contact.vectors import (
     write_row,
 )
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Motion, RigidInertia, Vector3
+from robokit.spatial import Force, RigidInertia, Vector3
 from robokit.spatial.control_flow import cond, for_range, rounding, smallest
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.vectors import chosen
 
 ENTRIES = (
     "contact",  # energy taken by the ground [J], that stored in its springs included
@@ -97,7 +99,7 @@ def open_account(x: Any) -> None:
     def whole(w: Any) -> None:
         lin = vector(x.kept, w, MOMENTUM_AT + 3)
         path = vector(x.kept, w, CENTRE_AT) + lin * (0.5 * x.dt[0] / x.account[w, MASS])
-        add_to_row(x.account, w, PATH, path - vector(x.origin))
+        add_to_row(x.account, w, PATH, path - vector(x.origin) - seat_of(x, w))
 
     def prescribed(m: Any) -> None:
         x.account[x.row_whole[x.dof_row[x.motion_dof[m]]], MOVED] = 1.0
@@ -110,7 +112,7 @@ def open_account(x: Any) -> None:
 def account(x: Any) -> None:
     """Enter a step into the ledger, after the solve, at its middle."""
     com = _centre(x)
-    cond(x.n_parts > 1, lambda: once(x, velocities, x.y, x.Vd), nothing)
+    cond((x.n_parts > 1) | (x.n_loops > 0), lambda: once(x, velocities, x.y, x.Vd), nothing)
     _given(x, com)
     once(x, touch)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
@@ -143,6 +145,11 @@ def touch(x: Any) -> None:
     for_range(x.n_wholes, lambda w: put(x.account, (w, TOUCHED), 0.0))
     for_range(x.n_of[0], contact)
     for_range(x.n_of[1], stop)
+
+
+def seat_of(x: Any, w: Any) -> Vector3:
+    """The first base of a mechanism, which all its numbers are about, from the step's origin [m]."""
+    return vector(x.seat, x.wholes[w, 0])
 
 
 def add_to_row(A: Any, row: Any, first: int, values: Any) -> None:
@@ -189,11 +196,6 @@ def _gives(x: Any, w: Any, amount: Scalar) -> None:
     x.account[w, GIVEN] = x.account[w, GIVEN] + amount
 
 
-def about(f: Force, com: Vector3) -> Force:
-    """Convert a force about the origin to one about the centre of mass."""
-    return Force(f.ang - com.cross(f.lin), f.lin)
-
-
 def _impulse(f: Force, entries: Any, first: int) -> None:
     """Enter an external impulse about the centre of mass."""
     for k, amount in enumerate([*f]):
@@ -207,12 +209,12 @@ def _centre(x: Any) -> Vector3:
 
     def child(m: Any, *h: Scalar) -> tuple[Scalar, ...]:
         b = m + 1
-        w, own = x.body_whole[b], vector(x.composite, b, 1)
-        path = vector(x.account, w, PATH) * x.composite[b, 0]
+        w, m = x.body_whole[b], x.composite[b, 0]
         on_path = floats(x, w) & (x.keeps[0] == FREE)
+        own = chosen(on_path, vector(x.account, w, PATH) * m, vector(x.composite, b, 1))
         return tuple(
-            total + where(x.parent[b] == 0, where(on_path, p, o), 0.0)
-            for total, p, o in zip(h, path, own, strict=True)
+            total + where(x.parent[b] == 0, o, 0.0)
+            for total, o in zip(h, own + vector(x.seat, b) * m, strict=True)
         )
 
     m = x.composite[0, 0]
@@ -233,7 +235,7 @@ def _given(x: Any, com: Vector3) -> None:
 
     def whole(w: Any) -> None:
         outside = force(x.account, w, IMPULSE)
-        _impulse(about(outside, com), x.outside_impulse, 0)
+        _impulse(about(outside, com - seat_of(x, w)), x.outside_impulse, 0)
         x.account[w, GIVEN] = half * x.account[w, GIVEN]
         for k, amount in enumerate(about(outside, vector(x.account, w, PATH))):
             x.account[w, IMPULSE + k] = amount
@@ -262,7 +264,8 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     def on_one(k: Any, left: Scalar) -> Scalar:
         """Of two wholes: the impulse on one, and the work that is done on it; ``left`` is that of both."""
         body = where(k > 0, bodies[1], bodies[0])
-        w, on_it = where(k > 0, b, a), f * where(k > 0, 1.0, -1.0)
+        w, arm = where(k > 0, b, a), vector(x.c_arms, (i, k))
+        on_it = about(f * where(k > 0, 1.0, -1.0), -arm)
         work = where(k > 0, left, 0.5 * (motion(x.V, body) + motion(x.Vd, body)).dot(on_it))
         _gives(x, w, work)
         add_to_row(x.account, w, IMPULSE, about(on_it, vector(x.account, w, PATH)))
@@ -283,11 +286,11 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
         return False
 
     def from_outside() -> None:
-        moved = about(f, com)
+        on_all = about(f, com - vector(x.seat, bodies[1]) - vector(x.c_arms, (i, 1)))
         cond(
             ground,
-            lambda: _impulse(moved, x.ledger, AT["impulse_nx"]),
-            lambda: _impulse(moved, x.outside_impulse, 0),
+            lambda: _impulse(on_all, x.ledger, AT["impulse_nx"]),
+            lambda: _impulse(on_all, x.outside_impulse, 0),
         )
 
     def others() -> Any:
@@ -398,7 +401,7 @@ def _met(x: Any, given: Scalar, gap: Scalar) -> None:
 
 
 def impulse_of(x: Any, i: Any) -> Force:
-    """Impulse of a contact on its second body, about the origin."""
+    """That of a constraint on its second body, about its place."""
     return of_force(once(x, _impulse_of, i))
 
 
@@ -531,8 +534,8 @@ def begin(x: Any) -> None:
     """Set the quantities that are conserved from now on, before the first step."""
 
     def whole(w: Any) -> None:
-        state, base = _inner(x, w), x.wholes[w, 0]
-        centre = vector(x.origin) + vector(x.p, base) + state.com
+        state = _inner(x, w)
+        centre = vector(x.origin) + seat_of(x, w) + state.com
         write_row(x.kept, w, [*state.k, *state.velocity * state.m, state.T, *centre])
 
     def fixed(w: Any) -> None:
@@ -564,12 +567,12 @@ def conserve(x: Any) -> None:
 
 
 def _see(x: Any, q: Any, v: Any) -> None:
-    """Inertia, momentum and energy of the mechanisms in a state, to ``seen``, about their first bodies.
+    """Inertia, momentum and energy of the mechanisms in a state, to ``seen``, about their first bases.
 
     A mechanism with one base is seen from axes that move with it, so that a fast fall adds no rounding.
     """
     for_range(x.nv, lambda j: put(x.mean, j, v[j]))
-    once(x, place_bodies, q, 1)
+    once(x, place_bodies, q)
 
     def child(b: Any, w: Any) -> None:
         cond(x.wholes[w, 1] == 1, lambda: write(x.mean, _base(x, b) + 3, [0.0] * 3), nothing)
@@ -580,9 +583,8 @@ def _see(x: Any, q: Any, v: Any) -> None:
 
     def body(m: Any) -> None:
         b = m + 1
-        w, W, I = x.body_whole[b], motion(x.W, b), inertia(x.I, b)
-        V = Motion(W.ang, W.lin + W.ang.cross(vector(x.p, x.wholes[w, 0])))
-        h = I @ V
+        w, V = x.body_whole[b], motion(x.W, b)
+        h = inertia(x.I, b) @ V
         for_range(10, lambda k: put(x.seen, (w, k), x.seen[w, k] + x.I[b, k]))
         add_to_row(x.seen, w, 10, [*h, V.dot(h)])
 
@@ -614,8 +616,8 @@ def _numbers_of_inner(x: Any, w: Any) -> tuple[Scalar, ...]:
 def _energies(x: Any, w: Any) -> tuple[Scalar, Scalar]:
     """T and V of a mechanism [J]; V is 0 where its centre of mass is at the height of the world's origin."""
     m, h = x.seen[w, 0], vector(x.seen, w, 1)
-    seen_from = vector(x.origin) + vector(x.p, x.wholes[w, 0])
-    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + seen_from * m)
+    seat = vector(x.origin) + seat_of(x, w)
+    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + seat * m)
 
 
 def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
@@ -670,7 +672,7 @@ def gain(x: Any, enter: Any) -> None:
         enter(w, where(gains(x, w), gained, 0.0))
 
     _wholes(x, whole)
-    once(x, place_bodies, x.q_kick, 0)
+    once(x, place_bodies, x.q_kick)
 
 
 TIED = 6  # place in a row of ``corrected`` meanwhile: 1 where a loop ties bodies of a whole
@@ -808,7 +810,7 @@ def _correct_base(x: Any, b: Any, w: Any) -> None:
     """
     whole = Change.of([x.corrected[w, k] for k in range(21)])
     R, R_turn = axes_of(x, b), quat_wxyz_to_rotation(whole.turn)
-    arm = whole.com - (vector(x.p, b) - vector(x.p, x.wholes[w, 0]))
+    arm = whole.com - vector(x.p, b)
     ang, beside = (vector(x.mean, None, _base(x, b) + first) for first in (0, 3))
     spin = R @ ang - whole.spun
     shift = whole.spun.cross(arm) - whole.u + R @ beside

@@ -32,7 +32,7 @@ from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import added, sqrt, where
 
 FROM_STEP = """
-    gravity dt R p V ground_shapes shape_restitution between near_pair near_direction near_corners
+    gravity dt R p V seat ground_shapes shape_restitution between near_pair near_direction near_corners
     counts contact_shapes contact_pair contact_feature contact_constraint contact_bounces c_g c_ahead
 """
 """Arrays that the step has left, or was given, besides the shapes."""

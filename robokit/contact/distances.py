@@ -37,10 +37,11 @@ from robokit.spatial.vectors import chosen
 
 _ROBOT = (
     "parent body_dofs joint_kind joint_placement joint_turn joint_slide joint_coordinate coordinate_from "
-    "coordinate_gain coordinate_offset dof_parent dof_body dof_row dof_gain dof_axis body_tip"
+    "coordinate_gain coordinate_offset dof_parent dof_body dof_row dof_gain dof_axis body_tip "
+    "wholes body_whole"
 )
 
-_MOTION = ("R", "p", "origin", "S", "coordinate")
+_MOTION = ("R", "p", "seat", "origin", "S", "coordinate")
 
 ROUNDING = 1e-9  # of a distance that is known to be enough: it is looked for a little farther
 
@@ -134,12 +135,13 @@ def _gradient(x: Any, g: Any) -> None:
     def of_pair() -> None:
         n = vector(x.normal, g)
         p = Vector3(*(x.points[g, 0, c] - x.origin[c] for c in range(3)))
-        wrench = (*p.cross(n), *n)
         first = where(x.group_swapped[g] == 1, 1, 0)
-        side(x.shape_body[x.pair_shapes[k, 1 - first]], wrench, 1.0)
-        side(x.shape_body[x.pair_shapes[k, first]], wrench, -1.0)
+        side(x.shape_body[x.pair_shapes[k, 1 - first]], p, n, 1.0)
+        side(x.shape_body[x.pair_shapes[k, first]], p, n, -1.0)
 
-    def side(body: Any, wrench: Any, sign: float) -> None:
+    def side(body: Any, p: Vector3, n: Vector3, sign: float) -> None:
+        wrench = (*(p - vector(x.seat, body)).cross(n), *n)
+
         def dof(j: Any) -> Any:
             row = x.dof_row[j]
             power = added(x.S[j, c] * wrench[c] for c in range(6))

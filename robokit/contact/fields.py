@@ -1,7 +1,7 @@
 """The arrays of a step with contacts: what each holds, its shape and who writes it.
 
-The robot is data. Vectors of the step are in world axes, about one origin (that of body 1), so that the
-columns of all joints and bodies can be compared without transforms. Degrees of freedom are those of the tree;
+The robot is data. Vectors of the step are in world axes, those of a mechanism about its first base, so the
+columns of its joints and bodies can be compared without transforms. Degrees of freedom are those of the tree;
 those that follow others share a row of the unknown with them (``dof_row``, ``dof_gain``), and their columns S
 have the gain in them: V_b = sum over the dofs j of b's path of S_j v[dof_row[j]].
 """
@@ -37,8 +37,8 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("wholes", "n_wholes", 2),  # of each whole, trees that loops tie to each other: the first base, and
-    # how many hang on nothing, 0 where one is fixed. Whole 0 is the world, with what loops tie to it: body 1
+    whole("wholes", "n_wholes", 2),  # of each mechanism, trees that loops connect: its first base, and how
+    # many bases float, 0 where one is fixed or connected to the world. The first is the world: body 1
     whole("body_whole", "n_bodies"),  # that a body belongs to
     whole("row_whole", "nv"),  # and a row of v
     whole("bands", "n_bands", 3),  # of each four rows of H: first of their entries of `blocks`, how many, and
@@ -57,12 +57,12 @@ ROBOT = (
 MOTION = (
     real("R", "n_bodies", 9, role="work"),  # see collision/fields.py
     real("p", "n_bodies", 3, role="work"),
+    real("seat", "n_bodies", 3, role="work"),  # here the first base of a body's mechanism; 0 of the world
     real("origin", 3, role="work"),
-    real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the step's origin, gain included
-    real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
+    real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the seat, gain included
+    real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the seat
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
-    real("S_own", "n_dofs", 6, role="work"),  # the same about the first base of their whole (linear.py)
-    real("S_by_row", 6, "n_columns", role="work"),  # these, where dofs are rows in their order
+    real("S_by_row", 6, "n_columns", role="work"),  # columns S, where dofs are rows in their order
     real("H", "n_H", 4, 4, role="work"),  # mass matrix: of each four rows the blocks from their first one to
     # the diagonal, 0 where one of `blocks` has no entry; rows of the last four beyond nv are those of ones
     real(
@@ -104,7 +104,7 @@ STEP_DERIVATIVES = (
     real("V_before", "n_bodies", 6, role="work"),
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
-    real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
+    real("c_F", "n_constraints", 6, role="work"),  # impulse on b, about the origin as all in derivatives
     real("c_aims", "n_constraints", 5, role="work"),  # change of a contact's aim_n by its gap; of its aim
     # along t1, t2, n by its speed before; of that speed by its gap
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
@@ -242,13 +242,14 @@ STEP_PULLBACK = (
 """Reverse mode of a step (step_derivatives.py)."""
 
 CONSTRAINTS = (
-    # Contacts and loops: three rows each, u = E (V_b - V_a)
+    # Contacts and loops: three rows each, u = E (V_b - V_a), all about one place
     whole("c_kind", "n_constraints", role="work"),  # FRICTION, LINE, SPIN, SPRING
     whole("c_bodies", "n_constraints", 2, role="work"),  # a and b
     whole("c_of", "n_constraints", role="work"),  # SPIN: the constraint of its contact, an earlier one; else
     # FRICTION: the number of its contact; LINE: twice that of its loop, and one more for positions; SPRING:
     # that of the spring
     real("c_E", "n_constraints", 18, role="work"),  # three rows, angular first: t1, t2, n
+    real("c_arms", "n_constraints", 2, 3, role="work"),  # their place from the seats of a and b [m]
     # impulse of the first solution less that of the second (landings.py), and the tangential velocities; 0
     # where nothing lands
     real("c_ahead", "n_constraints", 5, role="work"),
@@ -260,6 +261,8 @@ CONSTRAINTS = (
     real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]; SPRING:
     # least impulse [N s | N m s]
     real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]; SPRING: largest impulse
+    real("c_own", "n_constraints", 5, role="work"),  # R and aim, while the law is softer
+    real("c_about", "n_constraints", 3, role="work"),  # impulse at which that makes no difference [N s]
     real("c_full", "n_constraints", 2, role="work"),  # mu and arm, while they are less
     real("c_w", "n_constraints", role="work"),  # mobility of what it acts on, roughly [1/kg | 1/(kg m^2)]
     real("c_last", "n_constraints", 3, role="work"),  # FRICTION: impulse of the step before [N s]; else 0
@@ -506,10 +509,10 @@ STEP = (
     whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
     real("account", "n_wholes", 18, role="work"),  # of the step, of each whole: energy given; what touches;
-    # impulse about its centre of mass; where that is on its path, from the origin; mass; 1 where a joint of
+    # impulse about its centre of mass; where that is on its path, from the seat; mass; 1 where a joint of
     # it is prescribed; of landings: D, and its normal part on the ground and on links
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
     real("corrected", "n_wholes", 21, role="work"),  # and its correction
-    whole("whole_group", "n_wholes", role="work"),  # its group, the last of what is tied to the world
+    whole("whole_group", "n_wholes", role="work"),  # its group
 )
 """What a step is given, hands on and accounts for."""

@@ -1,9 +1,9 @@
 """Rigid-body dynamics of a robot that is data: loops over the arrays of fields.py.
 
-All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta
-can be compared and added as they are, and rounding does not grow with the distance of the robot from the
-world's origin. The columns of H and A of a mechanism (a tree, or trees that loop joints connect; ``wholes``
-in the arrays) are about its own first base.
+All vectors of a body are in world axes about the seat of its mechanism (a tree, or trees that loop joints
+connect; ``wholes`` in the arrays): its first base. So columns S of joints, inertias and momenta of one can be
+compared and added as they are, and rounding grows with its size, not with its distance from others or from
+the world's origin. Seats are relative to the step's origin, which is that of body 1.
 
     V_i = V_lambda + sum of S_j v_j        H_jk = S_j . I^c_i S_k        C_j = S_j . sum of f_i
 
@@ -19,6 +19,7 @@ from typing import Any
 
 from robokit.contact.robot_data import BLOCK, FEW, FLOATING, PLANAR, SPHERICAL
 from robokit.contact.vectors import (
+    about,
     add,
     entries,
     force,
@@ -26,9 +27,9 @@ from robokit.contact.vectors import (
     inertia,
     matrix,
     motion,
+    moved,
     nothing,
     of_force,
-    of_ten,
     put,
     ten,
     vector,
@@ -40,6 +41,7 @@ from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Tr
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, cos, sin, where
+from robokit.spatial.vectors import chosen
 
 # ---- positions --------------------------------------------------------------------------------------------
 
@@ -100,23 +102,21 @@ def _float(q: Any, at: Any, v: Any, way: Any, row: Any, h: Scalar) -> None:
     write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(own))
 
 
-def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:
-    """Origin, poses R and p, columns S with gains, and inertias I of a configuration.
-
-    ``q``: the configuration; ``apart``: 1 for inertias of each floating mechanism about its own first base.
-    About an origin far from it, the rounding of their differences grows with the square of the distance.
-    """
+def place_bodies(x: Any, q: Any) -> None:
+    """Origin and seats, poses R and p, columns S with gains and inertias I of a configuration q."""
     write_row(x.I, 0, [0.0] * 10)
     place_links(x, q)
-    cond(apart > 0, nothing, lambda: _own_columns(x))
-    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1, apart))
+    if not in_lanes(x):
+        _columns_by_row(x)
+    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
 
 
 def place_links(x: Any, q: Any) -> None:
-    """Origin, poses R and p, and columns S with gains of a configuration."""
+    """Origin and seats, poses R and p, and columns S with gains of a configuration."""
     for_range(x.n_coordinates, lambda k: _coordinate(x, q, k))
     write_row(x.R, 0, entries(Matrix3.identity()))
     write_row(x.p, 0, Vector3.zero())
+    write_row(x.seat, 0, Vector3.zero())
     write(x.origin, 0, Vector3.zero())
     for_range(x.n_bodies - 1, lambda m: _joint_pose(x, m + 1))
     for_range(x.n_bodies - 1, lambda m: _pose(x, m + 1))
@@ -160,62 +160,53 @@ def _joint_pose(x: Any, b: Any) -> None:
 
 
 def _pose(x: Any, b: Any) -> None:
-    """Pose of a body from that of its parent; the pose of body 1 defines the origin."""
-    parent = x.parent[b]
+    """Pose of a body from that of its parent; body 1 defines the origin, a first base the seat."""
+    parent, first = x.parent[b], x.wholes[x.body_whole[b], 0]
 
     def begin() -> None:
         write(x.origin, 0, vector(x.p, 1))
         write_row(x.p, 0, -vector(x.p, 1))
 
     cond(b < 2, begin, nothing)
-    R = matrix(x.R, parent)
-    write_row(x.p, b, R @ vector(x.p, b) + vector(x.p, parent))
+    R, hangs = matrix(x.R, parent), parent < 1
+    at = R @ vector(x.p, b) + vector(x.p, parent)
+    seat = chosen(first == b, at, vector(x.seat, where(hangs, first, parent)))
+    write_row(x.seat, b, seat)
+    write_row(x.p, b, at - chosen(hangs, seat, Vector3.zero()))
     write_row(x.R, b, entries(R @ matrix(x.R, b)))
 
 
 def _column(x: Any, j: Any) -> None:
-    """Column of S, rotated from body axes to world axes, about the origin."""
+    """Column of S, rotated from body axes to world axes, about the seat."""
     b, gain = x.dof_body[j], x.dof_gain[j]
     R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
     write_row(x.S, j, Motion(ang, R @ s.lin + vector(x.p, b).cross(ang)))
 
 
-def own_origin(x: Any, b: Any) -> Vector3:
-    """The first base of a body's mechanism, about which H and A are formed, relative to the origin."""
-    return vector(x.p, x.wholes[x.body_whole[b], 0])
-
-
-def _own_columns(x: Any) -> None:
-    """Columns S about the first base of their mechanism, also stored by rows."""
+def _columns_by_row(x: Any) -> None:
+    """Columns S by rows."""
 
     def dof(j: Any) -> None:
-        S = motion(x.S, j)
-        column = Motion(S.ang, S.lin - own_origin(x, x.dof_body[j]).cross(S.ang))
-        write_row(x.S_own, j, column)
-
         def by_row() -> None:
-            for k, number in enumerate(column):
-                x.S_by_row[k, j] = number
+            for k in range(6):
+                x.S_by_row[k, j] = x.S[j, k]
 
-        if not in_lanes(x):
-            cond(j < x.n_columns, by_row, nothing)
+        cond(j < x.n_columns, by_row, nothing)
 
-    if not in_lanes(x):
-        pad(x, *(x.S_by_row[k] for k in range(6)))
+    pad(x, *(x.S_by_row[k] for k in range(6)))
     for_range(x.n_dofs, dof)
 
 
-def _inertia_here(x: Any, b: Any, apart: Any) -> None:
-    """Inertia of a body in world axes, about the origin or the base of its mechanism (RBDA eq. 2.66)."""
+def _inertia_here(x: Any, b: Any) -> None:
+    """Inertia of a body in world axes, about the seat (RBDA eq. 2.66)."""
     R, I = matrix(x.R, b), inertia(x.inertia, b)
     axes = [Vector3(*row) for row in R.rows]
     # Written out, as Symmetric3.rotated looks for coordinate axes in plain numbers, and rounds otherwise.
     i, j, k = axes
     I_i, I_j, I_k = (I.Ibar @ axis for axis in axes)
     turned = Symmetric3(i.dot(I_i), j.dot(I_j), k.dot(I_k), i.dot(I_j), i.dot(I_k), j.dot(I_k))
-    seen_from = where(apart > 0, x.wholes[x.body_whole[b], 0], 1)
-    X = Transform(Matrix3.identity(), vector(x.p, b) - vector(x.p, seen_from))
+    X = Transform(Matrix3.identity(), vector(x.p, b))
     write_row(x.I, b, ten(X.T @ RigidInertia(I.m, R @ I.h, turned) @ X))
 
 
@@ -260,7 +251,6 @@ def mass_matrix(x: Any) -> None:
 
     def dof(j: Any) -> None:
         row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
-        f = Force(f.ang - own_origin(x, x.dof_body[j]).cross(f.lin), f.lin)
 
         def by_fours() -> None:
             of_band(x, j, lambda c, e, n: write_row(x.H, row_in_H(j, e, n), powers_of_row(x, f, c, e, n)))
@@ -270,14 +260,14 @@ def mass_matrix(x: Any) -> None:
 
             def ancestor(n: Any) -> None:
                 k = x.ancestors[first + n]
-                other, power = x.dof_row[k], motion(x.S_own, k).dot(f)
+                other, power = x.dof_row[k], motion(x.S, k).dot(f)
                 # Two dofs of one row meet on its diagonal from both sides.
                 twice = where(other < row, power, where(row < other, power, 2.0 * power))
                 high, low = where(row < other, other, row), where(row < other, row, other)
                 cond(other < 0, nothing, lambda: add(x.H, place_in_H(x, high, low), twice))
 
             def moves() -> None:
-                add(x.H, place_in_H(x, row, row), motion(x.S_own, j).dot(f))
+                add(x.H, place_in_H(x, row, row), motion(x.S, j).dot(f))
                 for_range(x.path[j, 1], ancestor)
 
             cond(row < 0, nothing, moves)
@@ -440,7 +430,7 @@ def bias(x: Any, out: Any) -> None:
         a_i = a_lambda + W_lambda x W_i        f_i = I_i a_i + W_i x* I_i W_i
 
     with a_0 = -a_g. The product is W_i x S w, as W_i = W_lambda + S w. A base that floats keeps its linear
-    velocity u in axes that do not turn: seen from there its acceleration at the origin is u x omega.
+    velocity u in axes that do not turn: seen from there its acceleration at the seat is u x omega.
     """
     gravity = vector(x.gravity)
     write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
@@ -469,7 +459,7 @@ def is_free_base(x: Any, b: Any) -> Any:
 
 
 def generalized(x: Any, f: Any, out: Any) -> None:
-    """J^T f: joint forces equivalent to the forces f on bodies, (n_bodies, 6), about the origin.
+    """J^T f: joint forces equivalent to the forces f on bodies, (n_bodies, 6).
 
     f is overwritten by sums: the force on each body and on everything that it carries.
     """
@@ -488,25 +478,40 @@ def generalized(x: Any, f: Any, out: Any) -> None:
     for_range(x.n_dofs, dof)
 
 
-# ---- of the whole -----------------------------------------------------------------------------------------
+def between(x: Any, c: Any, V: Any) -> Motion:
+    """Velocity of body b against a of a constraint, about its place, at velocities V of the bodies."""
+    V_a, V_b = (moved(motion(V, x.c_bodies[c, k]), vector(x.c_arms, (c, k))) for k in range(2))
+    return V_b - V_a
+
+
+def push(x: Any, c: Any, f: Force, on: Any) -> None:
+    """Add the force of a constraint on its body b, about its place, to those ``on`` bodies."""
+    for k, sign in enumerate((-1.0, 1.0)):
+        b = x.c_bodies[c, k]
+        write_row(on, b, force(on, b) + about(f, -vector(x.c_arms, (c, k))) * sign)
+
+
+# ---- of all -----------------------------------------------------------------------------------------------
 
 
 def spatial_momentum(x: Any, V: Any) -> Force:
     """Momentum of all bodies about the origin, [N m s; N s]."""
 
     def more(b: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
-        return tuple(of_force(so_far) + inertia(x.I, b) @ motion(V, b))
+        return tuple(of_force(so_far) + about(inertia(x.I, b) @ motion(V, b), -vector(x.seat, b)))
 
     return of_force(for_range(x.n_bodies, more, *Force.zero()))
 
 
-def whole_inertia(x: Any) -> RigidInertia:
-    """The robot as one rigid body, about the origin."""
+def whole_mass(x: Any) -> tuple[Scalar, Vector3]:
+    """Mass of all bodies [kg], and that times the place of their centre of mass from the origin [kg m]."""
 
     def more(b: Any, *so_far: Scalar) -> tuple[Scalar, ...]:
-        return tuple(so_far[k] + x.I[b, k] for k in range(10))
+        m = x.I[b, 0]
+        return so_far[0] + m, *(Vector3(*so_far[1:]) + vector(x.I, b, 1) + vector(x.seat, b) * m)
 
-    return of_ten(for_range(x.n_bodies, more, *[0.0] * 10))
+    m, *h = for_range(x.n_bodies, more, *[0.0] * 4)
+    return m, Vector3(*h)
 
 
 def kinetic_energy(x: Any, v: Any, V: Any) -> Scalar:
@@ -524,5 +529,5 @@ def kinetic_energy(x: Any, v: Any, V: Any) -> Scalar:
 
 def potential_energy(x: Any) -> Scalar:
     """V [J]; 0 where the centre of mass is at the height of the world's origin."""
-    I = whole_inertia(x)
-    return -vector(x.gravity).dot(I.h + vector(x.origin) * I.m)
+    m, h = whole_mass(x)
+    return -vector(x.gravity).dot(h + vector(x.origin) * m)

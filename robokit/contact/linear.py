@@ -3,8 +3,8 @@
 J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
 inertias are. All columns are in world axes. Those of a mechanism, a tree or trees that loops connect, are
-about its first base, and K is about that, or about the lighter of two bodies of different mechanisms. About
-one origin for all, a body at the distance d from it would have rounding of G d^2.
+about its first base, and K is about that; between two mechanisms, about that of the lighter body. About one
+origin for all, a body at the distance d from it would have rounding of G d^2.
 
 With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
 rows of L are eliminated with the entries of U^T, and those of U^T with the entries of L. Where both are the
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robokit.contact.fields import SPIN
-from robokit.contact.kinematics import of_band, one_way, own_origin, place_in_H, powers, powers_of_row
+from robokit.contact.kinematics import of_band, one_way, place_in_H, powers, powers_of_row
 from robokit.contact.pattern import apart, blocks_of_pair, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import add as add_to
@@ -27,6 +27,7 @@ from robokit.contact.vectors import (
     anywhere,
     in_lanes,
     motion,
+    moved,
     nothing,
     one_by_one,
     put,
@@ -41,33 +42,9 @@ from robokit.spatial.scalars import where
 from robokit.spatial.vectors import ArticulatedInertia
 
 
-def place_of_K(x: Any, c: Any) -> Vector3:
-    """The point about which K of a constraint is formed, from the step's origin: the first base of its
-    mechanism.
-
-    Between two mechanisms it is the origin of the body with the larger mobility: its inertia is small, and K
-    with long arms would have more rounding than that.
-    """
-    a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-    body = where(x.body_tip[a] < 0, b, a)
-    between = (body == a) & (x.body_tip[b] >= 0) & (x.body_whole[a] != x.body_whole[b])
-    light = where(x.body_mobility[a] > x.body_mobility[b], a, b)
-    return vector(x.p, where(between, light, x.wholes[x.body_whole[body], 0]))
-
-
-def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
-    """The rows of a constraint, about the place of K of another one of the same bodies, or of its own.
-
-    If the last first base is body 1, there is only one such place, the step's origin.
-    """
-    E = [motion(x.c_E, of, 6 * k) for k in range(3)]
-
-    def arms() -> tuple[Any, ...]:
-        place = place_of_K(x, c)
-        return tuple(number for e in E for number in e.ang - place.cross(e.lin))
-
-    own = cond(x.wholes[x.n_wholes - 1, 0] > 1, arms, lambda: tuple(number for e in E for number in e.ang))
-    return [Motion(Vector3(*own[3 * k : 3 * k + 3]), e.lin) for k, e in enumerate(E)]
+def _rows_of_E(x: Any, c: Any) -> list[Motion]:
+    """The rows of a constraint."""
+    return [motion(x.c_E, c, 6 * k) for k in range(3)]
 
 
 def stiffness(x: Any, c: Any, E: list[Motion]) -> ArticulatedInertia:
@@ -110,15 +87,15 @@ def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
     alone = in_lanes(x) or hasattr(x, "unrolls")
 
     def motion_of(k: Any, *weights: Any) -> Motion:
-        six = _sum_of_rows(x, k, c, *weights) if alone else once(x, _sum_of_rows, k, c, *weights)
+        six = _sum_of_rows(x, k, *weights) if alone else once(x, _sum_of_rows, k, *weights)
         return Motion(Vector3(*six[:3]), Vector3(*six[3:]))
 
     return motion_of(c, *(x.c_by_load[c, k] for k in range(3))), motion_of(of, *normal)
 
 
-def _sum_of_rows(x: Any, of: Any, c: Any, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
-    """The sum of the rows of a constraint with these weights, about the place of another one."""
-    E = _rows_of_E(x, of, c)
+def _sum_of_rows(x: Any, c: Any, a: Any, b: Any, d: Any) -> tuple[Any, ...]:
+    """The sum of the rows of a constraint with these weights."""
+    E = _rows_of_E(x, c)
     return tuple(E[0] * a + E[1] * b + E[2] * d)
 
 
@@ -256,11 +233,11 @@ def next_pair(x: Any, c: Any, constraints: Any, made: Any = None) -> tuple[Any, 
 
     def add_own(c: Any, body: Any) -> None:
         if made is None:
-            E = _rows_of_E(x, c, c)
+            E = _rows_of_E(x, c)
             _carry(x, body, stiffness(x, c, E), lambda: skew_stiffness(x, c, E))
         else:
             K = ArticulatedInertia.of([made[c, e] for e in range(SYMMETRIC)])
-            _carry(x, body, K, lambda: skew_stiffness(x, c, _rows_of_E(x, c, c)))
+            _carry(x, body, K, lambda: skew_stiffness(x, c, _rows_of_E(x, c)))
 
     def constraint(c: Any, _: Any) -> Any:
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
@@ -288,8 +265,10 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         return c
 
     def whole_pair(c: Any) -> None:
-        one, other = x.body_tip[x.c_bodies[c, 0]], x.body_tip[x.c_bodies[c, 1]]
-        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)), place_of_K(x, c))
+        b = x.c_bodies[c, 1]
+        one, other, place = x.body_tip[x.c_bodies[c, 0]], x.body_tip[b], vector(x.seat, b)
+        place = place + vector(x.c_arms, (c, 1))
+        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)), place)
         x.has_K[0] = 0
 
     def down(m: Any) -> None:
@@ -305,7 +284,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
     for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
     if made is not None:
-        for_range(constraints, lambda c: write_row(made, c, stiffness(x, c, _rows_of_E(x, c, c))))
+        for_range(constraints, lambda c: write_row(made, c, stiffness(x, c, _rows_of_E(x, c))))
     one_by_one(x, lambda _: while_loop(lambda c: c < constraints, to_next_pair, 0))
     for_range(x.n_bodies, down)
 
@@ -371,11 +350,11 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
         def of_ancestor(e: Any) -> None:
             k = x.ancestors[first + e]
-            add(x, A, row, k, motion(x.S_own, k).dot(F))
+            add(x, A, row, k, motion(x.S, k).dot(F))
 
         def moving() -> None:
             if A is x.A:
-                add_at(x, A, row, row, motion(x.S_own, j).dot(F))
+                add_at(x, A, row, row, motion(x.S, j).dot(F))
             for_range(x.path[j, 1], of_ancestor)
 
         cond(row < 0, nothing, moving)
@@ -383,14 +362,14 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
     def enter(A: Any, F: Force) -> None:
         one_way(x, lambda: by_fours(A, F), lambda: by_entries(A, F))
 
-    enter(x.A, K @ motion(x.S_own, j))
-    cond(x.n_of[4] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S_own, j))), nothing)
+    enter(x.A, K @ motion(x.S, j))
+    cond(x.n_of[4] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, place: Vector3) -> None:
     """Add S^T K S of two paths that end with these dofs; dofs that carry both bodies do not contribute.
 
-    ``place``: the point that K is about.
+    ``place``: the point that K is about, from the step's origin.
     """
     count = apart(x, one, other)
 
@@ -444,9 +423,8 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, place: Vector3
 def _pair_column(x: Any, m: Any, place: Vector3) -> None:
     """The column of a dof of a pair about a place, with its sign."""
     j = x.pair_dofs[m]
-    S = motion(x.S_own, j)
-    arm = place - own_origin(x, x.dof_body[j])
-    write_row(x.pair_S, m, Motion(S.ang, S.lin - arm.cross(S.ang)) * x.pair_signs[m])
+    arm = place - vector(x.seat, x.dof_body[j])
+    write_row(x.pair_S, m, moved(motion(x.S, j), arm) * x.pair_signs[m])
 
 
 def _pair_by_row(x: Any, count: Any, blocks: Any) -> None:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from robokit.contact.accounts import about, impulse_of, late_moment, on_ground
+from robokit.contact.accounts import impulse_of, late_moment, on_ground
 from robokit.contact.constraints.collecting import act
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPIN, SPRING, STOP
+from robokit.contact.kinematics import push
 from robokit.contact.landings import limited
 from robokit.contact.measures import KEPT
 from robokit.contact.solver import before
-from robokit.contact.vectors import force, nothing, put, vector, write_row
+from robokit.contact.vectors import about, force, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once, real, whole
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
@@ -238,16 +239,17 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
         put(x.noted, 1, x.noted[1] + 1)
 
     def constraint(i: Any) -> None:
-        a, b, kind = x.c_bodies[i, 0], x.c_bodies[i, 1], x.c_kind[i]
+        b, kind = x.c_bodies[i, 1], x.c_kind[i]
         f = impulse_of(x, i) * per
+        at_b = about(f, vector(x.p, b) - vector(x.c_arms, (i, 1)))
 
         def loop() -> None:
             m = x.c_of[i] // 2
             old = Force(*(Vector3(*(x.noted_loop[n, m, h + k] for k in range(3))) for h in (0, 3)))
-            write_row(x.noted_loop, (n, m), old + about(f, vector(x.p, b)))
+            write_row(x.noted_loop, (n, m), old + at_b)
 
         def spring() -> None:
-            write_row(x.noted_spring, (n, x.c_of[i]), about(f, vector(x.p, b)))
+            write_row(x.noted_spring, (n, x.c_of[i]), at_b)
 
         def spin() -> None:
             cond(f.ang.dot(f.ang) > 0.0, lambda: contact(x.c_of[i], f.ang, *[Vector3.zero()] * 2), nothing)
@@ -257,12 +259,11 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
             acts = (x.c_g[i, 2] > 0.0) | (x.c_ahead[i, 2] > 0.0)
             cond(acts, lambda: contact(i, Vector3.zero(), f.lin, late), nothing)
 
-        def push() -> None:
-            write_row(x.f, b, force(x.f, b) + f)
-            write_row(x.f, a, force(x.f, a) - f)
+        def on_bodies() -> None:
+            push(x, i, f, x.f)
             cond(kind == SPIN, spin, lambda: cond(kind == SPRING, nothing, press))
 
-        cond(kind == LINE, loop, push)
+        cond(kind == LINE, loop, on_bodies)
         cond(kind == SPRING, spring, nothing)
 
     for_range(x.n_of[0], constraint)

@@ -204,8 +204,8 @@ def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
 def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
     """Mechanisms: trees, with those that loops or common rows connect to them.
 
-    For each, the first base, and the number of floating bases; 0 if one is fixed. Mechanism 0 is the world,
-    with everything that is fixed to it.
+    For each, the first base, and the number of floating bases; 0 if one is fixed, or a loop connects it to
+    the world. Mechanism 0 is the world.
     """
     root = [0] * (tree.n + 1)
     of_row: list[int | None] = [None] * nv
@@ -219,12 +219,13 @@ def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
                 ties.append((i, i if first is None else first))
     for a, b in ties:
         kept, gone = sorted((root[a], root[b]))
-        if kept < gone:
+        if 0 < kept < gone:
             root = [kept if r == gone else r for r in root]
     bases = sorted({0, *root})
     number = {base: w for w, base in enumerate(bases)}
     children = Counter(root[i] for i in tree.children[0])
     fixed = {0, *(root[i] for i in tree.children[0] if tree.joint[i].kind.name != "floating")}
+    fixed |= {root[max(tie)] for tie in ties if min(tie) == 0}
     return {
         "wholes": [(max(base, 1), 0 if base in fixed else children[base]) for base in bases],
         "body_whole": [number[r] for r in root],

@@ -25,9 +25,17 @@ from typing import Any
 from robokit.contact.articulated import assemble, back_substitute, factor
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
 from robokit.contact.groups import ERROR, add_to, each_group, group_of_body
-from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
+from robokit.contact.kinematics import (
+    between,
+    bias,
+    generalized,
+    multiply,
+    own_inertia,
+    push,
+    velocities,
+)
 from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
-from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
+from robokit.contact.vectors import motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
@@ -37,7 +45,8 @@ CAP = 30
 """Iterations of the first attempt at most, beyond that in which its error was the least so far: several times
 what the slowest steps of falls take. In a heap of hundreds some forces settle later than others."""
 
-CAP_LATER = 100  # the same of later attempts: with less friction, and from where a path has ended
+CAP_LATER = 100
+"""The same of later attempts: with less friction, and from where a path has ended; of all by softer laws."""
 
 LEAST = 64.0
 """The first path begins with half of the friction, each later one with half as much, the last with 1/64."""
@@ -116,9 +125,9 @@ def begin_from(x: Any) -> None:
     once(x, begin)
 
 
-def end_solution(x: Any, *by_law: Any) -> None:
-    """Finish a solution, given the result of its first attempt: if that failed, follow up to six paths, each
-    from less friction.
+def end_solution(x: Any, *first: Any) -> None:
+    """Finish a solution, given the result of its first attempt: if that failed, try softer laws in a world of
+    several bodies, and then follow up to six paths, each from less friction.
 
     If the last path ends before friction is complete, its end is taken, or its start if the end is not
     finite: impulses are admissible there, too.
@@ -146,10 +155,67 @@ def end_solution(x: Any, *by_law: Any) -> None:
         it, e, found, _ = while_loop(fails, along, *by_law, 2.0)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
+    done = (first[2] > 0) | (x.n_parts < 2)  # paths of one robot are short
+    by_law = cond(done, lambda: first, lambda: once(x, by_softer_laws, first[0]))
     it, e, found = cond(by_law[2] > 0, lambda: by_law, along_paths)
     cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, (found > 0) & (x.less[0] == 0.0))
     cond(x.less[0] > 0.0, lambda: once(x, take_friction, 0.0), nothing)
+
+
+def by_softer_laws(x: Any, before: Any) -> tuple[Any, Any, Any]:
+    """Another attempt, of about CAP_LATER iterations at most: the method of multipliers for all constraints.
+
+    It solves a sequence of problems. In each, a law has a share of the mobility added to its compliance, and
+    aims at the velocity that makes up for this at the impulse of the problem before: a solution of the laws
+    themselves is a fixed point. The share is 1 at first, then the error of the laws themselves, and SOFTER
+    times as large where a problem is not solved. The sequence begins where the first attempt ended; of robots
+    with loops at the initial guess, as multipliers may be of any size there.
+    Source: R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM Journal on Control
+    and Optimization 14 (1976).
+    """
+
+    def keep(c: Any) -> None:
+        write_row(x.c_own, c, [*(x.c_R[c, k] for k in range(2)), *(x.c_aim[c, k] for k in range(3))])
+        note(c)
+
+    def note(c: Any) -> None:
+        write_row(x.c_about, c, [x.c_g[c, k] for k in range(3)])
+
+    def anew() -> None:
+        once(x, multiply_from_zero)
+        once(x, begin)
+
+    def turn(it: Any, _e: Any, share: Any) -> tuple[Any, Any, Any]:
+        once(x, make_soft, share)
+        n, _, found = once(x, attempt, 0)
+        cond(found > 0, lambda: for_range(x.n_of[0], note), nothing)
+        once(x, make_soft, 0.0)
+        once(x, leave)
+        e = where(found > 0, error_here(x), 1.0)
+        return it + n, e, minimum(where(found > 0, e, SOFTER * share), 1.0)
+
+    cond(x.n_of[3] > 0, anew, nothing)
+    for_range(x.n_of[0], keep)
+    last = before + CAP_LATER
+    it, *_ = while_loop(lambda it, e, _: (e > x.tolerance[0]) & (it < last), turn, 1 * before, 1.0, 1.0)
+    n, e, found = once(x, attempt, 0)
+    return it + n, e, found
+
+
+def make_soft(x: Any, share: Any) -> None:
+    """Add a share of the mobility to the compliances of the laws, and prepare an attempt with them."""
+
+    def law(c: Any) -> None:
+        more = share * x.c_w[c]
+        back = [where(more > 0.0, more * x.c_about[c, k], 0.0) for k in range(3)]  # that may not be finite
+        write_row(x.c_R, c, [x.c_own[c, k] + more for k in range(2)])
+        write_row(x.c_aim, c, [x.c_own[c, 2 + k] + b for k, b in enumerate(back)])
+
+    # Loops have multipliers in every iteration.
+    for_range(x.n_of[0], lambda c: cond(x.c_kind[c] == LINE, nothing, lambda: law(c)))
+    start_anew(x, 0)
+    once(x, of_velocity)
 
 
 def unsettled(x: Any) -> None:
@@ -926,8 +992,8 @@ def error_of_groups(x: Any) -> Any:
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
     """u = E (V_b - V_a) of a constraint."""
-    moved = motion(V, x.c_bodies[c, 1]) - motion(V, x.c_bodies[c, 0])
-    return tuple(_dot(motion(x.c_E, c, 6 * k), moved) for k in range(3))
+    V_ab = between(x, c, V)
+    return tuple(_dot(motion(x.c_E, c, 6 * k), V_ab) for k in range(3))
 
 
 def before(x: Any, c: Any) -> tuple[Any, ...]:
@@ -982,9 +1048,7 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
         f = Force.zero()
         for e, size in zip(E, g, strict=True):
             f = f + Force(e.ang, e.lin) * size
-        a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        write_row(x.pushed, b, force(x.pushed, b) + f)
-        write_row(x.pushed, a, force(x.pushed, a) - f)
+        push(x, c, f, x.pushed)
 
     def on_row(i: Any) -> None:
         j = x.r_row[i]

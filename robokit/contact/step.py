@@ -125,7 +125,7 @@ def to_middle(x: Any) -> None:
     note_state(x)
     once(x, advance, x.q, x.v, x.v, half)
     joints.place(x, MIDDLE)
-    once(x, place_bodies, x.q, 0)
+    once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
     close_for_kick(x)

@@ -16,9 +16,9 @@ derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see detection_derivatives.py. What is held: bristles,
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
-friction and of largest speeds of joints; what rolling adds to velocities; and what the end of a step
-corrects to conserve. What closes loops is in closing_derivatives.py, what lands fast or bounces in
-landing_derivatives.py.
+friction, of largest speeds of joints and of limits in impacts; what rolling adds to velocities; and what the
+end of a step corrects to conserve. What closes loops is in closing_derivatives.py, what lands fast or bounces
+in landing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -31,6 +31,7 @@ substitutions.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -229,7 +230,7 @@ def _entries(x: Any, k: Any, dq: Any, dv: Any) -> None:
 FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
-    r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
+    r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R r_w r_loose
     contact_shapes contact_bodies contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_bristle spring_state held
 """
@@ -397,6 +398,10 @@ def _row(x: Any, i: Any) -> None:
         overlaps = x.r_aim[i] * dt > -TOUCHES * abs(x.stop_bound[x.r_of[i]])
         by_gap = where(overlaps, k / (k * dt + d), 1.0 / dt)
         add(x.r_q, (j, j), where(x.struck[0] > 0, 0.0, slope * by_gap))
+        # In an impact its compliance is a share of 1/H_jj, if that is more than the mobility of the neutral
+        # pose.
+        own = (x.struck[0] == 1) & ((x.r_w[i] > x.r_loose[i]) | ~(x.r_loose[i] < math.inf))
+        add(x.own_change, j, where(own, by_own(x, i) * follows * u / R, 0.0))
 
     def motor() -> None:
         m = x.r_of[i]

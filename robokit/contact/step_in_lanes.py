@@ -236,7 +236,7 @@ def _step(x: Any, find: Callable[[], None]) -> None:
     once(x, advance, x.q, x.v, x.v, half)
     if of_all_forces(x):
         joints.place(x, MIDDLE)
-    once(x, place_bodies, x.q, 0)
+    once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
     if of_all_forces(x):

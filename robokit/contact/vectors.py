@@ -67,8 +67,9 @@ def write_row(A: Any, row: Any, values: Any) -> None:
 
 
 def vector(A: Any, row: Any = None, first: int = 0) -> Vector3:
-    """Three numbers of a row, or of an array that is one."""
-    return Vector3(*(A[first + k] if row is None else A[row, first + k] for k in range(3)))
+    """Three numbers of a row, or of an array that is one; ``row`` as in :func:`write_row`."""
+    at = () if row is None else row if isinstance(row, tuple) else (row,)
+    return Vector3(*(A[(*at, first + k)] if at else A[first + k] for k in range(3)))
 
 
 def matrix(A: Any, row: Any) -> Matrix3:
@@ -89,6 +90,16 @@ def motion(A: Any, row: Any, first: int = 0) -> Motion:
 def force(A: Any, row: Any, first: int = 0) -> Force:
     """A force from six numbers of a row."""
     return Force(vector(A, row, first), vector(A, row, first + 3))
+
+
+def about(f: Force, place: Vector3) -> Force:
+    """A force about a point as one about another, ``place`` from there [m]."""
+    return Force(f.ang - place.cross(f.lin), f.lin)
+
+
+def moved(V: Motion, place: Vector3) -> Motion:
+    """A velocity about a point as one about another, ``place`` from there [m]."""
+    return Motion(V.ang, V.lin + V.ang.cross(place))
 
 
 def of_force(six: Any) -> Force:

@@ -178,12 +178,14 @@ class LinearSteps:
                 x["keeps"][:] = NOTHING
                 if not self._step(q, v, tau):
                     break
+                about_one_origin(self.simulation.arrays | self.simulation.work)
                 end, loops = (x["q"].copy(), x["v"].copy()), {"end_v": x["v"].copy()}
                 loops |= {to: self.simulation.work[name].copy() for name, to in OF_ENDS.items()}
             x["keeps"][:] = NOTHING - 1
             if not self._step(q, v, tau) or not self._unsettled(tolerance):
                 break  # else the shift of a contact has no end: the step as a run takes it
         x["tolerance"][:] = given
+        about_one_origin(self.simulation.arrays | self.simulation.work)
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
         if not is_finite(self.simulation.work["y"]):
@@ -287,6 +289,30 @@ class LinearSteps:
         given = [(of_step | own)[a.name] for a in kernel.taken]
         compiled = self.simulation.refused is None and not self.simulation.plain
         return on_arrays(kernel, sizes, given, compiled), own
+
+
+def about_one_origin(x: dict[str, np.ndarray]) -> None:
+    """The vectors of a step about its origin: derivatives move several wholes at once.
+
+    ``x``: arrays of the step (contact/fields.py); those of MOTION and of constraints' places are written
+    over. Seats are 0 then.
+    """
+    seat, I, count = x["seat"], x["I"], x["n_of"][0]
+    if not seat.any():
+        return
+    for V, place in ((x["V"], seat), (x["S"], seat[x["dof_body"]])):
+        V[:, 3:] += np.cross(place, V[:, :3])
+    n = min(len(x["S"]), x["S_by_row"].shape[1])
+    x["S_by_row"][:, :n] = x["S"][:n].T
+    E, place = x["c_E"][:count].reshape(-1, 3, 6), seat[x["c_bodies"][:count, 1]] + x["c_arms"][:count, 1]
+    E[..., :3] += np.cross(place[:, None], E[..., 3:])
+    m, h = I[:, :1], 2.0 * I[:, 1:4] + I[:, :1] * seat
+    more = (h * seat).sum(1)[:, None, None] * np.eye(3) - 0.5 * (outer := h[:, :, None] * seat[:, None])
+    more -= 0.5 * outer.transpose(0, 2, 1)
+    I[:, 4:] += more[:, (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]
+    I[:, 1:4] += m * seat
+    x["p"] += seat
+    seat[:], x["c_arms"][:] = 0.0, 0.0
 
 
 # ==== step derivatives ============================================================================

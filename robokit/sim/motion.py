@@ -28,7 +28,7 @@ from robokit.contact.kinematics import (
     potential_energy,
     spatial_momentum,
     velocities,
-    whole_inertia,
+    whole_mass,
 )
 from robokit.contact.materials import mobilities
 from robokit.contact.robot_data import robot_data, sizes_of_matrices
@@ -371,9 +371,8 @@ class Carried:
 def _facts(x: Any) -> None:
     place_bodies(x, x.q)
     velocities(x, x.v, x.V)
-    h, I = spatial_momentum(x, x.V), whole_inertia(x)
-    m = I.m + 1e-300
-    ang = h.ang - (I.h * (1.0 / m)).cross(h.lin)
+    h, (mass, moment) = spatial_momentum(x, x.V), whole_mass(x)
+    ang = about(h, moment * (1.0 / (mass + 1e-300))).ang
 
     def faster(b: Any, most: Any, body: Any) -> tuple[Any, Any]:
         omega = vector(x.V, b)
@@ -392,7 +391,8 @@ def _poses(x: Any) -> None:
 
 @functools.cache
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
-    arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
+    out = "R", "p", "seat", "origin"
+    arrays = [replace(a, role="out") if a.name in out else a for a in (*ROBOT, *MOTION)]
     arrays += [*STATE, real("facts", 10, role="out")]
     return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
@@ -435,7 +435,7 @@ def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 def state_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (T, N + 1, 3, 3) to world axes and origins (T, N + 1, 3) of bodies 0..N [m]."""
-    R, p, origin = _of_states(robot, _poses, ["R", "p", "origin"], q=q)
-    p += origin[:, None]
+    R, p, seat, origin = _of_states(robot, _poses, ["R", "p", "seat", "origin"], q=q)
+    p += seat + origin[:, None]
     p[:, 0] = 0.0
     return R.reshape(*p.shape, 3), p

@@ -48,10 +48,11 @@ from robokit.contact.kinematics import (
     potential_energy,
     spatial_momentum,
     velocities,
-    whole_inertia,
+    whole_mass,
 )
 from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
+from robokit.contact.vectors import about
 from robokit.dataclass_tools import frozen
 from robokit.engine import Kernel
 from robokit.engine.loops.fields import kernel_of, real
@@ -199,11 +200,11 @@ def look(x: Any) -> None:
     place_bodies(x, x.q)
     velocities(x, x.v, x.V)
     for_range(x.n_bodies, lambda b: _place(x, b))
-    h, I = spatial_momentum(x, x.V), whole_inertia(x)
-    com = I.h * (1.0 / I.m)
+    h, (mass, moment) = spatial_momentum(x, x.V), whole_mass(x)
+    com = moment * (1.0 / mass)
     world = [c + x.origin[k] for k, c in enumerate(com)]
     energies = kinetic_energy(x, x.v, x.V), potential_energy(x)
-    for k, number in enumerate([*world, *energies, *(h.ang - com.cross(h.lin)), *h.lin]):
+    for k, number in enumerate([*world, *energies, *about(h, com)]):
         x.figures[k] = number
 
 
@@ -211,7 +212,7 @@ def _place(x: Any, b: Any) -> None:
     for r in range(3):
         for c in range(3):
             x.places[b, 3 * r + c] = x.R[b, 3 * c + r]
-        x.places[b, 9 + r] = x.p[b, r] + x.origin[r]
+        x.places[b, 9 + r] = x.p[b, r] + x.seat[b, r] + x.origin[r]
 
 
 @functools.cache

@@ -45,6 +45,7 @@ FRAME = 5e-3  # time between recorded states by default [s]
 LARGEST_CONTACT_STEP = 4e-3  # longest step with Ground() that is not warned of [s]
 MOST_STEPS = 1e10  # steps of a run; a year of them
 NEVER = np.iinfo(np.int64).max  # number of a step that does not come
+TOGETHER = 256  # steps whose targets are found together: a step alone takes nearly as long
 
 
 @frozen
@@ -386,6 +387,7 @@ class DrivenJoints:
         self._numbers: list[Any] = []
         self._laws: list[ActuatorLaw] = []
         self._damping: list[np.ndarray] = []
+        self._known = 0, np.zeros((0, 0))  # number of a step, and what is wanted from it on, (K, n)
         for k, actuator in enumerate(actuators):
             self._add(label_of(actuators, k), actuator, q0)
         names = [joint.name for joint in self.joints]
@@ -490,15 +492,25 @@ class DrivenJoints:
     def _signals(self) -> Iterator[Signal]:
         return (signal for law in self._laws for signal in law.signals.values())
 
-    @property
+    @cached_property
     def by_function(self) -> bool:
         """Whether a target is a function of the state."""
         return any(signal.function is not None for signal in self._signals)
 
+    @cached_property
+    def _last(self) -> int:
+        """The step from which all stays the same."""
+        return max((signal.last(self.dt) for signal in self._signals), default=0)
+
     def at(self, step: int, q: Any = None, v: Any = None) -> tuple[np.ndarray, int]:
         """What the drives want in a step of a simulation, (n,), and the next step at which that changes."""
-        later = max((signal.last(self.dt) for signal in self._signals), default=0)
-        return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else NEVER
+        change = step + 1 if step < self._last else NEVER
+        if self.by_function or change == NEVER:
+            return self.table(np.array([step]), q, v)[0, 0], change
+        first, known = self._known
+        if not first <= step < first + len(known):
+            first, known = self._known = step, self.table(np.arange(step, step + TOGETHER))[:, 0]
+        return known[step - first], change
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """kp and kd of each joint, (n,) each."""

@@ -27,7 +27,7 @@ Arrays = dict[str, np.ndarray]
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
 TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
 TREE += ["bands", "blocks", "block_mask", "wholes", "body_whole", "armature"]
-MOTION = ("S", "S_own", "S_by_row", "p", "H", "V", "composite")
+MOTION = ("S", "S_by_row", "seat", "H", "V", "composite")
 FORCES = ("motion_dof", "motion_values", "body_mobility")  # none, and of all bodies
 
 
@@ -211,10 +211,10 @@ def random_tree(
     wide = len(x["column_row"])
     x |= _of_wholes(parent, body, S)
     x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
-    x["S_by_row"][:, : min(n_dofs, wide)] = x["S_own"].T[:, :wide]
+    x["S_by_row"][:, : min(n_dofs, wide)] = x["S"].T[:, :wide]
     x["H"] = in_blocks(H, x["bands"])
     x |= {"armature": np.where(row < 0, 0.0, rotors[row]), "inertias": inertias.reshape(-1, 36)}
-    return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
+    return x | {"gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
 def _of_wholes(parent: np.ndarray, dof_body: np.ndarray, S: np.ndarray) -> Arrays:
@@ -224,12 +224,12 @@ def _of_wholes(parent: np.ndarray, dof_body: np.ndarray, S: np.ndarray) -> Array
     for b in range(1, n_bodies):
         of[b] = of[parent[b]] if parent[b] > 0 else len(bases)
         bases += [b] if parent[b] == 0 else []
-    p = rng.normal(size=(n_bodies, 3))
-    p[:2] = 0.0
-    arms = p[np.array(bases)[of[dof_body]]]
-    S_own = np.hstack([S[:, :3], S[:, 3:] - np.cross(arms, S[:, :3])])
+    seats = rng.normal(size=(len(bases), 3))
+    seats[:2] = 0.0
+    seat = seats[of]
+    own = np.hstack([S[:, :3], S[:, 3:] - np.cross(seat[dof_body], S[:, :3])])
     wholes = np.array([(b, 0) for b in bases], np.int32)
-    return {"wholes": wholes, "body_whole": of, "p": p, "S_own": S_own, "body_mobility": rng.random(n_bodies)}
+    return {"wholes": wholes, "body_whole": of, "seat": seat, "S": own, "body_mobility": rng.random(n_bodies)}
 
 
 def random_problem(
@@ -291,7 +291,11 @@ def random_problem(
             )
             E = np.concatenate([T, np.zeros((3, 3))], 1)
             x["c_mu"][c], x["c_arm"][c] = rng.uniform(0, 0.05), rng.uniform(0, 0.05)
-        x["c_kind"][c], x["c_bodies"][c], x["c_E"][c], x["c_R"][c] = kind, bodies, E.ravel(), R
+        x["c_kind"][c], x["c_bodies"][c], x["c_R"][c] = kind, bodies, R
+        seats = tree["seat"][list(bodies)]
+        place = seats[sum(bodies) % 2 if 0 not in bodies else 1]  # of all of a pair the same
+        E[:, :3] -= np.cross(place, E[:, 3:])
+        x["c_E"][c], x["c_arms"][c] = E.ravel(), place - seats
         J = bodies_jacobian(tree, x, c)
         x["c_w"][c] = np.trace(J @ np.linalg.solve(tree["full_H"], J.T)) / 3.0
     for i in range(rows):
@@ -372,7 +376,9 @@ def product_of_factors(x: Arrays) -> np.ndarray:
 def bodies_jacobian(tree: Arrays, x: Arrays, c: int) -> np.ndarray:
     """J of a constraint (3, nv)."""
     a, b = x["c_bodies"][c]
-    return x["c_E"][c].reshape(3, 6) @ (tree["J_bodies"][b] - tree["J_bodies"][a])
+    E = x["c_E"][c].reshape(3, 6).copy()
+    E[:, :3] += np.cross(tree["seat"][b] + x["c_arms"][c, 1], E[:, 3:])
+    return E @ (tree["J_bodies"][b] - tree["J_bodies"][a])
 
 
 def rows_jacobian(x: Arrays) -> np.ndarray:

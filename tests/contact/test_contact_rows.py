@@ -39,7 +39,7 @@ def stepped(robot, corners, dt=DT, tilt=0.0, kind=ForcesStep, **numbers):
     step = kind(robot, dt, **law(**of_law), **given, **numbers)
 
     def find(x):
-        R, p = x.R[1].reshape(3, 3), x.p[1] + x.origin
+        R, p = x.R[1].reshape(3, 3), x.p[1] + x.seat[1] + x.origin
         count = 0
         for m, corner in enumerate(corners):
             place = R @ np.array(corner) + p - radius * n
@@ -256,7 +256,7 @@ def wobbling(tmp_path, loose, seconds=0.2):
     def find(x):
         a = x.R[1].reshape(3, 3)[:, 2]
         down = a * a[2] - [0, 0, 1]
-        place = x.p[1] + x.origin + r * down / np.linalg.norm(down)
+        place = x.p[1] + x.seat[1] + x.origin + r * down / np.linalg.norm(down)
         x.contact_bodies[0] = x.contact_shapes[0] = 0, 1
         x.contact_gap[0] = place[2]
         x.contact_place[0] = place - x.origin - [0.0, 0.0, 0.5 * place[2]]
@@ -320,8 +320,8 @@ def stacked(tmp_path, light, heavy):
         for m in range(8):
             upper = m // 4
             corner = np.array(CUBE[2 * (m % 4)])
-            place = x.R[1 + upper].reshape(3, 3) @ corner + x.p[1 + upper] + x.origin
-            top = x.p[1][2] + x.origin[2] + 0.1 if upper else 0.0
+            place = x.R[1 + upper].reshape(3, 3) @ corner + x.p[1 + upper] + x.seat[1 + upper] + x.origin
+            top = x.p[1][2] + x.seat[1][2] + x.origin[2] + 0.1 if upper else 0.0
             x.contact_bodies[m], x.contact_shapes[m] = (upper, 1 + upper), (upper, 1 + upper)
             x.contact_pair[m], x.contact_feature[m] = 2 * upper, m % 4
             x.contact_place[m], x.contact_frame[m] = place - x.origin, np.eye(3).ravel()

@@ -18,11 +18,13 @@ import robokit as rk
 from robokit.contact import kinematics as kin
 from robokit.contact.fields import MOTION, ROBOT
 from robokit.contact.robot_data import robot_data, sizes_of_matrices
+from robokit.contact.vectors import about, force, vector
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.interop import PinocchioAdapter
 from robokit.model import ModelBuilder, Robot, couple, replace_armature
 from robokit.spatial import Transform
 from robokit.spatial.control_flow import for_range
+from robokit.spatial.scalars import where
 from tests.contact.random_steps import whole_of_blocks
 
 Arrays = dict[str, np.ndarray]
@@ -40,10 +42,15 @@ def _everything(x: Any) -> None:
     kin.velocities(x, x.v, x.W)
     kin.bias(x, x.C)
     kin.multiply(x, x.v, x.Hv)
-    for k in range(6):
-        x.rate[k] = x.f[0, k]
-    whole = kin.whole_inertia(x)
-    of_whole = [*kin.spatial_momentum(x, x.V), *(whole.h * (1.0 / whole.m))]
+
+    def on_world(b: Any, *total: Any) -> tuple[Any, ...]:
+        f = about(force(x.f, b), -vector(x.seat, b))
+        return tuple(t + where(x.parent[b] == 0, more, 0.0) for t, more in zip(total, f, strict=True))
+
+    for k, number in enumerate(for_range(x.n_bodies, on_world, *[0.0] * 6)):
+        x.rate[k] = number
+    m, h = kin.whole_mass(x)
+    of_whole = [*kin.spatial_momentum(x, x.V), *(h * (1.0 / m))]
     of_whole += [kin.kinetic_energy(x, x.v, x.V), kin.potential_energy(x)]
     for k, number in enumerate(of_whole):
         x.of_whole[k] = number
@@ -135,7 +142,8 @@ def check(robot: Robot, q: np.ndarray, v: np.ndarray, tolerance: float = 1e-12) 
     R, p = oracle.poses()
     size = 1.0 + np.abs(p - p[1:2]).max(initial=0.0)
     assert np.abs(found["R"].reshape(-1, 3, 3) - R).max() < tolerance
-    assert np.abs(found["p"] + found["origin"] - p).max() < tolerance * (size + np.abs(p).max())
+    places = found["p"] + found["seat"] + found["origin"]
+    assert np.abs(places - p).max() < tolerance * (size + np.abs(p).max())
     H, C = oracle.H(), oracle.bias()
     near(found["H"], np.tril(H), tolerance)
     near(found["Hv"], H @ v, tolerance, np.abs(H) @ np.abs(v))

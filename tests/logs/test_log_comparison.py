@@ -1,5 +1,6 @@
 """The model beside a log: forces unexplained, and what they identify."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -199,6 +200,14 @@ def recorded(real, described, seed, duration=5.0):
     return run.t[::2], (run.q + 2e-5 * rng.standard_normal(run.q.shape))[::2], tau[::2]
 
 
+@functools.cache
+def pendulum_log(seed):
+    """A double pendulum as described and as it is, its friction, and what is recorded of it."""
+    described = rk.load_urdf(rk.find_robot("double_pendulum"))
+    real, *friction = altered(described, np.random.default_rng(0))
+    return described, real, friction, recorded(real, described, seed)
+
+
 def check(described, real, viscous, coulomb, fit):
     """What was found is the real robot, in all that forces depend on, and each residual falls."""
     base = rk.base_parameters(described)
@@ -215,11 +224,9 @@ def check(described, real, viscous, coulomb, fit):
 
 
 def test_masses_and_friction_from_a_log(tmp_path):
-    described = rk.load_urdf(rk.find_robot("double_pendulum"))
-    real, viscous, coulomb = altered(described, np.random.default_rng(0))
     logs = []
     for seed in (0, 1):
-        t, q, tau = recorded(real, described, seed)
+        described, real, (viscous, coulomb), (t, q, tau) = pendulum_log(seed)
         np.savez(tmp_path / f"{seed}.npz", t=t, q=q, tau=tau, names=np.array(described.joint_names))
         with pytest.warns(UserWarning, match="no velocities"):
             logs.append(rk.read_log(tmp_path / f"{seed}.npz", described))
@@ -236,9 +243,7 @@ def test_masses_and_friction_from_a_log(tmp_path):
 
 
 def test_joints_without_efforts_are_left_out():
-    described = rk.load_urdf(rk.find_robot("double_pendulum"))
-    real, *_ = altered(described, np.random.default_rng(0))
-    t, q, tau = recorded(real, described, 0)
+    described, *_, (t, q, tau) = pendulum_log(0)
     tau = tau * [1.0, 0.0]
     log = logged_trajectory(described, t, q, np.gradient(q, t, axis=0), tau, {"efforts": ["upper_joint"]})
     with pytest.warns(UserWarning) as said:
@@ -248,8 +253,7 @@ def test_joints_without_efforts_are_left_out():
 
 
 def test_efforts_of_the_wrong_sign_are_named():
-    described = rk.load_urdf(rk.find_robot("double_pendulum"))
-    t, q, tau = recorded(described, described, 0)
+    described, *_, (t, q, tau) = pendulum_log(0)
     log = logged_trajectory(described, t, q, np.gradient(q, t, axis=0), -tau, {})
     with pytest.warns(UserWarning, match="unexplained; look at contacts, and at signs"):
         rk.identify_log(log)
@@ -259,8 +263,8 @@ def test_efforts_of_the_wrong_sign_are_named():
 
 def test_a_log_that_is_too_short_for_a_fit_is_refused():
     """As many combinations of parameters as states explain any forces, and leave no noise."""
-    described = rk.load_urdf(rk.find_robot("double_pendulum"))
-    t, q, tau = recorded(described, described, 0, duration=2.0)
+    described, *_, log = pendulum_log(0)
+    t, q, tau = (x[:1000] for x in log)
     log = logged_trajectory(described, t, q, np.gradient(q, t, axis=0), tau, {})
     with pytest.raises(rk.ShapeError, match=r"log: too short for joint 'upper_joint': .* leaves \d indep"):
         rk.identify_log(log, cutoff=2.0)

@@ -313,3 +313,27 @@ def test_loops_actuators_rotors_and_pushes_together(name):
     assert run.summary["loop_gap"] < 1e-12
     assert np.abs(run.energy.work).max() > 0.1
     assert run.summary["energy_balance"] < (1e-7 if name == "rkmk4" else 1e-4)
+
+
+def test_targets_that_change_are_followed_as_functions_of_time_are():
+    """Of keyframes and tables many steps are found together, of functions each alone, going back too."""
+    robot, dt, t = m.double_pendulum(), 1e-3, 1e-3 * np.arange(600)
+    table = np.stack([np.sin(9.0 * t), np.cos(7.0 * t)], axis=1)
+    keys = rk.Keyframes(t[::60], robot.joint_names, table[::60])
+    gains, ends = {"kp": 60.0, "kd": 6.0}, []
+    there, rate = (lambda time, q, v, k=k: keys.at([time])[k][0] for k in (0, 1))
+    for servo in (rk.PD(target=keys, **gains), rk.PD(target=there, velocity=rate, **gains)):
+        sim = rk.Simulation(robot, np.zeros(2), dt=dt, actuators=servo)
+        ends.append([])
+        start = sim.state()
+        for steps in (100, 450, 40):
+            sim.step(steps=steps)
+            ends[-1].append(sim.q)
+        sim.restore(start)
+        sim.step(steps=300)
+        ends[-1].append(sim.q)
+    assert np.array_equal(*ends)
+    targets = table, lambda time, q, v: table[int(time / dt)]
+    how = {"duration": 0.6, "dt": dt, "record_every": 1}
+    runs = [rk.simulate(robot, np.zeros(2), actuators=rk.PD(target=x, **gains), **how) for x in targets]
+    assert np.array_equal(runs[0].q, runs[1].q)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_robots import free_four_bar
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
@@ -128,10 +129,10 @@ def tumble(mass: float, distance: float) -> rk.Trajectory:
     return rk.simulate(world, q, v, 0.3, dt=1e-3, ground=True, self_collision=True)
 
 
-@pytest.mark.parametrize("distance", [3.0, 300.0])
+@pytest.mark.parametrize("distance", [3.0, 300.0, 3e5])
 @pytest.mark.parametrize("mass", [1.0, 1e3, 1e12])
 def test_a_milligram_tumbles_beside_a_heavy_body_as_beside_another_one(mass: float, distance: float) -> None:
-    """A far from the first body is made about the own base, and impulses are not rounding of velocities.
+    """All vectors of a body are about its own base, and impulses are not rounding of velocities.
 
     Without both steps did not settle, and it flew off at up to 57 m/s, mostly without an error.
     """
@@ -140,3 +141,76 @@ def test_a_milligram_tumbles_beside_a_heavy_body_as_beside_another_one(mass: flo
     moved, wanted = (run.q[-1, 11:13] - run.q[0, 11:13] for run in (found, expected))
     np.testing.assert_allclose(moved, wanted, rtol=0.0, atol=4e-5)
     assert abs(found.q[-1, 13] - 5e-4) < 1e-7 and np.abs(found.v[-1]).max() < 1e-7
+
+
+def test_linkages_in_a_row_are_as_exact_as_one() -> None:
+    """Vectors are about the own base of each. About one origin 1.6 km of them left 247 of 300 steps unsettled
+    in double precision, and no finite state in single precision.
+    """
+    robot, rng, n = free_four_bar("floating"), np.random.default_rng(1), 4
+    q = rk.close_loops(robot, np.r_[0.9, 0.1, -0.3, 0.3, 0.0, 0.0, 2.0, robot.neutral()[7:]])
+    v = 0.5 * rng.standard_normal(robot.nv)
+    world = rk.together({f"{k}": robot for k in range(n)})
+    q_all = np.tile(q, (n, 1))
+    q_all[:, 4] += 400.0 * np.arange(n)
+    falls: dict[str, Any] = {"steps": 200, "dt": 1e-3, "integrator": "contact", "record_every": 200}
+    alone = rk.rollout(robot, q[None], v[None], **falls).q[-1, 0, 7:]
+    for dtype, off in (("float64", 1e-11), ("float32", 1e-4)):
+        given = q_all.reshape(1, -1), np.tile(v, n)[None]
+        found = rk.rollout(world, *given, **falls, self_collision=False, dtype=dtype)
+        assert found.summary["steps_not_settled"] == 0
+        assert found.summary["contact_iterations_mean"] < 3.0
+        np.testing.assert_allclose(found.q[-1, 0].reshape(n, -1)[:, 7:], np.tile(alone, (n, 1)), atol=off)
+
+
+def test_linkages_on_the_world_are_wholes_of_their_own() -> None:
+    """A crank and a rocker on the ground, closed by a loop; the second one stands 2 km away."""
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    places = [Placement(position=np.array([x, 0.0, 0.0])) for x in (0.0, 2000.0)]
+    world = rk.together({f"{k}": (robot, place) for k, place in enumerate(places)})
+    q = np.tile(rk.close_loops(robot, robot.neutral()), 2)
+    found = rk.rollout(world, q[None], None, 300, 1e-3, integrator="contact", dtype="float32")
+    assert found.summary["steps_not_settled"] == 0
+    one, other = found.q[-1, 0].reshape(2, -1)
+    assert np.abs(one - q[: len(one)]).max() > 0.1
+    np.testing.assert_allclose(one, other, atol=2e-4)
+
+
+def loose(name: str, mass: float, shape: Box | Sphere | None = None) -> rk.Robot:
+    """A body of 0.2 m."""
+    shapes = (Shape(shape),) if shape else ()
+    link = ModelBuilder(name).link(name, mass, inertia=mass * np.eye(3) / 150.0, collisions=shapes)
+    return link.build("floating")
+
+
+def test_a_heap_in_single_precision_does_not_know_of_a_ball_a_kilometre_away() -> None:
+    """With vectors about the ball 462 of 600 steps did not settle 3 m away; none was finite 100 m away."""
+    heap = {f"{k}": loose("box", 1.0, Box((0.2,) * 3)) for k in range(8)}
+    world = rk.together({"ball": loose("ball", 0.1, Sphere(0.1))} | heap)
+    q = np.tile([1.0, 0, 0, 0, 0, 0, 0.1], (9, 1))
+    for k in range(8):
+        q[1 + k, 4:] = 1000.0 + 0.03 * (k % 3), 0.02 * (k % 2), 0.105 + 0.202 * k
+    found = rk.rollout(world, q.reshape(1, -1), None, 200, 1e-3, ground=True, dtype="float32")
+    assert found.summary["steps_not_settled"] == 0
+    assert found.summary["contact_iterations_mean"] < 4.0
+    np.testing.assert_allclose(found.q[-1, 0].reshape(9, 7)[1:, 4:6], q[1:, 4:6], atol=1e-3)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_derivatives_of_bodies_do_not_know_of_one_far_away(loops: bool) -> None:
+    """They move several wholes at once, about one origin."""
+    ball, mote = loose("ball", 1.0, Sphere(0.1)), loose("mote", 1e-9)
+    two = {"a": free_four_bar("floating") if loops else ball, "b": ball}
+    pair, beside = rk.together(two), rk.together({"mote": mote} | two)
+    q, v = pair.neutral(), np.random.default_rng(0).normal(size=pair.nv)
+    q[6], q[-3:] = (1.0, (3.0, 1.0, 0.0999)) if loops else (0.0999, (0.12, 0.1, 0.22))
+    q = rk.close_loops(pair, q) if loops else q
+    spring = rk.Spring(pair.link_names[-2], "b/ball", stiffness=20.0, damping=1.0)
+    how = {"ground": True, "dt": 1e-3, "self_collision": True, "springs": [spring], "integrator": "contact"}
+    alone = rk.step_derivatives(pair, q, v, **how)
+    start = np.r_[1.0, 0, 0, 0, -20.0, 5.0, 3.0, q], np.r_[np.zeros(6), v]
+    found = rk.step_derivatives(beside, *start, **how)
+    own = np.r_[6 : beside.nv, beside.nv + 6 : 2 * beside.nv]
+    scale = np.abs(alone.A).max()
+    np.testing.assert_allclose(found.A[np.ix_(own, own)], alone.A, atol=1e-6 * scale)
+    np.testing.assert_allclose(found.B[np.ix_(own, own[: pair.nv])], alone.B, atol=1e-6)

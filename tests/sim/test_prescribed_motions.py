@@ -106,11 +106,12 @@ def test_a_motor_without_mass_turns_a_four_bar():
     run = rk.simulate(robot, [0.3, 0.0, 0.0], duration=0.5, motions=motion)
     assert np.array_equal(run.q[:, 0], 0.3 + 0.5 * np.sin(4.0 * run.t))
     assert run.summary["loop_gap"] < 1e-8 and "loop_torn" not in run.summary
-    closed = np.array([rk.close_loops(robot, q, keep=[crank]) for q in run.q])
-    np.testing.assert_allclose(closed, run.q, atol=1e-7)
+    some = run.q[::4]
+    closed = np.array([rk.close_loops(robot, q, keep=[crank]) for q in some])
+    np.testing.assert_allclose(closed, some, atol=1e-7)
     with pytest.warns(rk.SimulationWarning, match=f"loop joint {robot.loop_joints[0].name!r} was torn open"):
         two = [motion, rk.PrescribedMotion(robot.joint_names[1], lambda t: run.q[0, 1] + 3.0 * t)]
-        rk.simulate(robot, run.q[0], duration=0.1, motions=two)
+        rk.simulate(robot, run.q[0], duration=0.02, motions=two)
 
 
 def test_a_satellite_turns_against_its_arm():

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.contact.kinematics import own_inertia
+from robokit.contact.vectors import moved, write_row
+from robokit.engine.loops.fields import once
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -36,7 +38,7 @@ def add_constraint(
         kind: FRICTION, LINE or SPIN.
         of: what it belongs to.
         bodies: a and b.
-        E: the rows, moments about the step's origin first.
+        E: the rows, moments about :func:`meeting` first.
         R: compliance of the first two rows and of the third.
         aim: velocities.
         w: mobility of what it acts on.
@@ -59,6 +61,7 @@ def add_constraint(
             x.c_aim[i, k], x.c_last[i, k] = a, g
         for k, e in enumerate(number for row in E for number in row):
             x.c_E[i, k] = e
+        once(x, _note_arms, i)
 
     cond(i < x.n_constraints, write, lambda: None)
     return i
@@ -107,7 +110,7 @@ SPEED = 1e-4  # compliance of a largest speed over the mobility of the dof: what
 
 
 def act_on(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:
-    """Add a wrench at a point to what is known before the solve: the forces on bodies about the origin."""
+    """Add a wrench at a point, from the seat, to what is known before the solve: the forces on bodies."""
     for k, more in enumerate([*(moment + point.cross(force)), *force]):
         x.f[b, k] = x.f[b, k] + more
 
@@ -118,8 +121,31 @@ def axes_of(x: Any, b: Any) -> Matrix3:
 
 
 def place_on(x: Any, b: Any, point: Vector3) -> Vector3:
-    """A point of a body, about the step's origin."""
+    """A point of a body, from its seat."""
     return axes_of(x, b) @ point + vector(x.p, b, 0)
+
+
+def meeting(x: Any, a: Any, b: Any) -> Vector3:
+    """What a constraint between two bodies is about, from the step's origin: the seat of the one that gives
+    way more.
+
+    What does not move gives way by 0. Where both move, the inertia of that one is small, and about a place
+    far away A would have more rounding than that.
+    """
+    return Vector3(*once(x, _meeting, a, b))
+
+
+def _meeting(x: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
+    first = (x.body_tip[b] < 0) | (x.body_mobility[a] > x.body_mobility[b])
+    return tuple(vector(x.seat, where(first, a, b), 0))
+
+
+def _note_arms(x: Any, i: Any) -> None:
+    """The place of the rows of a constraint, from the seats of its bodies."""
+    bodies = [x.c_bodies[i, k] for k in range(2)]
+    place = meeting(x, *bodies)
+    for k, body in enumerate(bodies):
+        write_row(x.c_arms, (i, k), place - vector(x.seat, body, 0))
 
 
 def mobility(x: Any, dof: Any) -> Scalar:
@@ -150,8 +176,20 @@ def vector(array: Any, *at: Any) -> Vector3:
 
 
 def body_velocity(x: Any, b: Any) -> Motion:
-    """Of a body before the kick, about the step's origin."""
+    """Of a body before the kick, about its seat."""
     return Motion(vector(x.V, b, 0), vector(x.V, b, 3))
+
+
+def velocity_between(x: Any, a: Any, b: Any) -> Motion:
+    """Of b against a before the kick, about :func:`meeting`."""
+    six = once(x, _velocity_between, a, b)
+    return Motion(Vector3(*six[:3]), Vector3(*six[3:]))
+
+
+def _velocity_between(x: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
+    place = meeting(x, a, b)
+    V_a, V_b = (moved(body_velocity(x, c), place - vector(x.seat, c, 0)) for c in (a, b))
+    return tuple(V_b - V_a)
 
 
 def row(e: Motion, V: Motion) -> Scalar:

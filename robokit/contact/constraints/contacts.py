@@ -51,7 +51,16 @@ from typing import Any
 
 from robokit.collision.fields import CYLINDER, SEGMENT
 from robokit.collision.support import pair_number
-from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, place_on, row, vector
+from robokit.contact.constraints.adding import (
+    add_constraint,
+    axes_of,
+    body_velocity,
+    meeting,
+    place_on,
+    row,
+    vector,
+    velocity_between,
+)
 from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.kinematics import is_free_base
 from robokit.contact.vectors import write_row
@@ -139,8 +148,9 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     a, b, dt = x.contact_bodies[c, 0], x.contact_bodies[c, 1], x.dt[0]
     p, phi = vector(x.contact_place, c, 0), where(leaves, 0.0, x.contact_gap[c])
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(3)]
-    E = [Motion(p.cross(t), t) for t in axes]
-    u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
+    arm = p - meeting(x, a, b)
+    E = [Motion(arm.cross(t), t) for t in axes]
+    u = row(E[2], velocity_between(x, a, b))
     k = x.pair_stiffness[0]
     w = x.body_mobility[a] + x.body_mobility[b]
     kd, k_t, kd_t = stiffnesses(x)
@@ -467,8 +477,9 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
 
     found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
     for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
-        is_loose, way = x.loose[body] > 0, w.cross(p - vector(x.p, body, 0)) + rolls
-        turned = Vector3(*call(later, where(is_loose, 0, body), tuple(p), tuple(rolls)))
+        is_loose, at = x.loose[body] > 0, from_seat(x, body, p)
+        way = w.cross(at - vector(x.p, body, 0)) + rolls
+        turned = Vector3(*call(later, where(is_loose, 0, body), tuple(at), tuple(rolls)))
         found = found + chosen(is_loose, way.cross(w - spin), turned) * half
     return found - n * where(rims.dot(rims) > 0.0, n.dot(found), 0.0)
 
@@ -476,7 +487,7 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
 def _turning(x: Any, b: Any, p: Vector3, rolls: Vector3) -> Vector3:
     """How fast the velocity of body b at a place that moves along with it, and rolls, is lost [m/s^2].
 
-    ``p``: the place, from the step's origin; ``rolls``: its velocity against the body. Accelerations while
+    ``p``: the place, from the seat of the body; ``rolls``: its velocity against the body. Accelerations while
     those of joints are 0, as in :func:`robokit.contact.kinematics.bias`.
     """
 
@@ -491,6 +502,11 @@ def _turning(x: Any, b: Any, p: Vector3, rolls: Vector3) -> Vector3:
     return p.cross(Vector3(*a[:3])) - Vector3(*a[3:]) + (V.lin + V.ang.cross(p) + rolls).cross(V.ang)
 
 
+def from_seat(x: Any, b: Any, p: Vector3) -> Vector3:
+    """A place relative to the step's origin, relative to the seat of a body instead."""
+    return p - vector(x.seat, b, 0)
+
+
 def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
     """Unit vector along which a shape of body b is straight at p: a capsule between its ends; else 0."""
 
@@ -498,7 +514,7 @@ def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
         first = x.shape_corners[shape, 0]
         start, end = (place_on(x, b, vector(x.corners, first + k, 0)) for k in range(2))
         axis = end - start
-        share = axis.dot(p - start) / axis.dot(axis)
+        share = axis.dot(from_seat(x, b, p) - start) / axis.dot(axis)
         beside = (share > LOWEST) & (share < 1.0 - LOWEST)
         return tuple(chosen(beside, axis * (1.0 / sqrt(axis.dot(axis))), Vector3.zero()))
 
@@ -517,7 +533,7 @@ def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -
         a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
         centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
         radius = x.shape_size[shape, 0] + x.shape_radius[shape]
-        rim = p - centre
+        rim = from_seat(x, b, p) - centre
         out = rim - a * a.dot(rim)
         down = a * a.dot(n) - n
         tilt = sqrt(down.dot(down) + UPRIGHT * UPRIGHT)

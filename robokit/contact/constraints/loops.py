@@ -27,10 +27,18 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.contact.articulated import assemble, back_substitute, couple, factor
-from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, mobility, row, vector
+from robokit.contact.constraints.adding import (
+    add_constraint,
+    axes_of,
+    meeting,
+    mobility,
+    row,
+    vector,
+    velocity_between,
+)
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.solver import impulses, relative
+from robokit.contact.solver import impulses, see
 from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Vector3
@@ -50,7 +58,7 @@ def collect(x: Any) -> None:
     def loop(k: Any) -> None:
         def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
             R = in_precision(*SOFT) * x.loop_mobility[k, half]
-            V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
+            V = velocity_between(x, x.loop_bodies[k, 0], x.loop_bodies[k, 1])
             known = (x.dt[0] * x.loop_force[k, 3 * half + m] for m in range(3))
             aim = Vector3(*(R * g - row(e, V) for g, e in zip(known, E, strict=True)))
             add_half(x, k, half, E, R, aim)
@@ -91,6 +99,8 @@ def halves(x: Any, k: Any, rows: Any) -> None:
     """
     R, r, axes = _between(x, k)
     p, at = _frame(x, k, 0)
+    a, b = x.loop_bodies[k, 0], x.loop_bodies[k, 1]
+    at = at + (vector(x.seat, a, 0) - meeting(x, a, b))
 
     def in_world(f: Force) -> Motion:
         lin = p @ f.lin
@@ -114,7 +124,7 @@ def halves(x: Any, k: Any, rows: Any) -> None:
 
 
 def _frame(x: Any, k: Any, end: int) -> tuple[Matrix3, Vector3]:
-    """Axes and origin of P (0) or S (1) of a loop in the world."""
+    """Axes of P (0) or S (1) of a loop in the world, and its origin from the seat of its body."""
     b = x.loop_bodies[k, end]
     R = axes_of(x, b)
     own = Matrix3([[x.loop_placement[k, end, 3 * i + j] for j in range(3)] for i in range(3)])
@@ -124,7 +134,9 @@ def _frame(x: Any, k: Any, end: int) -> tuple[Matrix3, Vector3]:
 def _between(x: Any, k: Any) -> tuple[Matrix3, Vector3, list[Vector3]]:
     """R and r of a loop, and its t1, t2 and axis, all in P."""
     (P, p), (S, s) = _frame(x, k, 0), _frame(x, k, 1)
-    return P.T @ S, P.transpose_apply(s - p), [vector(x.loop_axes, k, 3 * m) for m in range(3)]
+    from_a, from_b = (vector(x.seat, x.loop_bodies[k, end], 0) for end in range(2))
+    r = P.transpose_apply(s - p + (from_b - from_a))
+    return P.T @ S, r, [vector(x.loop_axes, k, 3 * m) for m in range(3)]
 
 
 def _orientation(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
@@ -231,7 +243,7 @@ def close_for_kick(x: Any) -> None:
         couple(x)
         # Where A has no room the step is taken again with more.
         cond(x.filled[0] <= x.n_fill, lambda: _close_positions(x), lambda: None)
-        once(x, place_bodies, x.q, 0)
+        once(x, place_bodies, x.q)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
         for_range(x.nq, lambda k: put(x.q_kick, k, x.q[k]))
@@ -278,7 +290,7 @@ def constrain(x: Any, speeds: Any) -> None:
 
 def project(x: Any, speeds: Any) -> None:
     """The change d that closes the loops at q (0), or stops their opening (1)."""
-    once(x, place_bodies, x.q, 0)
+    once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, constrain, speeds)
     n, rows = x.n_of[0], x.n_of[1]
@@ -287,11 +299,11 @@ def project(x: Any, speeds: Any) -> None:
     for_range(x.nv, lambda j: put(x.d, j, 0.0))
 
     def correct(_: Any) -> None:
-        once(x, velocities, x.d, x.Vd)
+        once(x, see, x.d, x.c_du)
 
         def push(i: Any) -> None:
-            for m, u in enumerate(relative(x, i, x.Vd)):
-                x.c_g[i, m] = (x.c_aim[i, m] - u) / x.c_R[i, 0]
+            for m in range(3):
+                x.c_g[i, m] = (x.c_aim[i, m] - x.c_du[i, m]) / x.c_R[i, 0]
 
         def hold(i: Any) -> None:
             x.r_g[i] = -x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
@@ -324,7 +336,7 @@ def _constraints(x: Any, k: Any, speeds: Any) -> None:
 
     def rows(half: int, E: list[Motion], delta: list[Scalar]) -> None:
         R = in_precision(*CLOSED) * x.loop_mobility[k, half]
-        V = body_velocity(x, x.loop_bodies[k, 1]) - body_velocity(x, x.loop_bodies[k, 0])
+        V = velocity_between(x, x.loop_bodies[k, 0], x.loop_bodies[k, 1])
         left = [where(speeds > 0, row(e, V), s) for e, s in zip(E, delta, strict=True)]
         i = add_half(x, k, half, E, R, Vector3(*(-s for s in left)))
         for m, G in enumerate((1.0, 0.0, 1.0, 0.0, 0.0, 1.0)):

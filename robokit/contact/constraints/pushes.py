@@ -35,7 +35,8 @@ def act(x: Any) -> None:
         moment, force = (vector(x.push_wrench, k, h) for h in (0, 3))
         point = place_on(x, b, vector(x.push_point, k, 0))
         world = where(x.push_in_world[k] > 0, 1.0, 0.0)
-        act_on(x, b, moment, force, point * (1.0 - world) - vector(x.origin, 0) * world)
+        seat = vector(x.origin, 0) + vector(x.seat, b, 0)
+        act_on(x, b, moment, force, point * (1.0 - world) - seat * world)
 
     for_range(x.n_bodies - 1, on_base)
     for_range(x.n_pushes, pushed)

@@ -30,16 +30,18 @@ from robokit.contact.articulated import assemble, back_substitute, couple, facto
 from robokit.contact.constraints.adding import (
     add_constraint,
     axes_of,
-    body_velocity,
+    meeting,
     place_on,
     value,
     vector,
+    velocity_between,
 )
 from robokit.contact.constraints.adding import row as rate_of
 from robokit.contact.constraints.motors import NOTHING, end_share
 from robokit.contact.fields import SPRING
-from robokit.contact.kinematics import generalized, velocities
-from robokit.contact.vectors import force, motion, nothing, of_all_forces, write_row
+from robokit.contact.kinematics import generalized, push
+from robokit.contact.solver import see
+from robokit.contact.vectors import force, nothing, of_all_forces, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding
@@ -71,7 +73,7 @@ def _collect(x: Any) -> None:
 def _place(x: Any, k: Any) -> None:
     """Position of spring k, its length, its rate and its tension."""
     a, b = x.spring_bodies[k, 0], x.spring_bodies[k, 1]
-    V = body_velocity(x, b) - body_velocity(x, a)
+    V = velocity_between(x, a, b)
     l, *E = cond(x.spring_dof[k] < 0, lambda: _between_points(x, k, a, b), lambda: _at_joint(x, k, b))
     line = Motion(Vector3(*E[:3]), Vector3(*E[3:]))
     none = Motion.zero()
@@ -84,11 +86,12 @@ def _place(x: Any, k: Any) -> None:
 def _between_points(x: Any, k: Any, a: Any, b: Any) -> tuple[Scalar, ...]:
     """Length and row of a spring between two points."""
     end = place_on(x, b, vector(x.spring_points, k, 3))
-    along = end - place_on(x, a, vector(x.spring_points, k, 0))
+    seats = [vector(x.seat, body, 0) for body in (a, b)]
+    along = end - place_on(x, a, vector(x.spring_points, k, 0)) + (seats[1] - seats[0])
     l = sqrt(along.dot(along))
     apart = l > 0.0
     n = along * where(apart, 1.0 / where(apart, l, 1.0), 0.0)
-    return l, *end.cross(n), *n
+    return l, *(end + (seats[1] - meeting(x, a, b))).cross(n), *n
 
 
 def _at_joint(x: Any, k: Any, b: Any) -> tuple[Scalar, ...]:
@@ -133,15 +136,14 @@ def _give(x: Any, k: Any) -> None:
     u, f, stiff, damp = (x.spring_state[k, c] for c in range(1, 5))
     E, a, b = force(x.c_E, k, 12), x.c_bodies[k, 0], x.c_bodies[k, 1]
     for_range(x.n_bodies, lambda i: write_row(x.pushed, i, Force.zero()))
-    write_row(x.pushed, b, E)
-    write_row(x.pushed, a, -E)
+    push(x, k, E, x.pushed)
     once(x, generalized, x.pushed, x.Jg)
     once(x, back_substitute, x.Jg)
-    once(x, velocities, x.Jg, x.Vd)
+    for_range(x.nv, lambda j: put(x.d, j, x.Jg[j]))
+    once(x, see, x.d, x.c_du)
 
     def other(m: Any, own: Scalar, R: Scalar, z: Scalar) -> tuple[Scalar, ...]:
-        V = motion(x.Vd, x.c_bodies[m, 1]) - motion(x.Vd, x.c_bodies[m, 0])
-        w = abs(rate_of(motion(x.c_E, m, 12), V))
+        w = abs(x.c_du[m, 2])
         R = R + w * sqrt(stiff * x.spring_state[m, STIFFNESS])
         z = z + w * sqrt(damp * x.spring_state[m, DAMPING])
         return where(m == k, w, own), R, z
