@@ -379,7 +379,8 @@ def test_what_is_done_alike_in_each_turn_is_no_error():
             inner = for_range(k, lambda j, u: 0.3 - u * kept.product, s)
             chosen = cond(s > x - 0.7, lambda: -half(s), lambda: 0.1 - call(half, inner))
             logarithm = log(1.0 + s * s) - 0.5 * where(s > x, 0.0, -s) - where(s > n, -0.3, 0.1 - s)
-            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner])) + logarithm
+            turns = vmap(lambda y: while_loop(lambda j: y + 0.5 * j < n, lambda j: j + 1.0, 0.0))([s, x])
+            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner])) + logarithm + 0.1 * turns[0] - turns[1]
 
         return [for_range(n, body, x), memory[0] - memory[1]]
 

@@ -151,10 +151,14 @@ class _Meaning:
         """
         graph, found, met = self.graph, list[tuple[Any, int]](), dict[Any, int]()
         begin, self.begin = self.begin, len(graph.nodes)
+        outside = {own: outer for f in graph.functions for outer, own in f.values.items()}
         for number in range(begin, self.begin):
             node = graph.nodes[number]
             if node[0] < ops.GIVEN or node[0] == ops.WHOLE:
                 self.values[number] = self._value(number, node)
+                continue
+            if number in outside:  # what a function uses of the one around it
+                self.values[number] = self._name(outside[number])
                 continue
             if number in dead:
                 continue
