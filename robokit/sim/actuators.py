@@ -515,7 +515,8 @@ class Keyframes:
         moving = ((t > self.time[0]) & (t < self.time[-1]))[:, None]
         if self.curve == "linear":
             return a + s * (b - a), np.where(moving, (b - a) / h, 0.0)
-        u, v = (self._rates()[k + j] * h for j in (0, 1))
+        rates = self._rates()
+        u, v = rates[k] * h, rates[k + 1] * h
         c, d = 3.0 * (b - a) - 2.0 * u - v, 2.0 * (a - b) + u + v
         return a + s * (u + s * (c + s * d)), np.where(moving, (u + s * (2.0 * c + 3.0 * s * d)) / h, 0.0)
 
