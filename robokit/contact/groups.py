@@ -17,21 +17,19 @@ from robokit.contact.vectors import nothing, one_by_one, put
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum
 
-BOUNCES, WORK, GAINED, GIVEN, SHARE, AT_SHARE, HIGH, AT_HIGH, NOW, CHANGE, WANTED = range(11)
+BOUNCES, WORK, GAINED, GIVEN, SHARE, AT_SHARE, HIGH, AT_HIGH, NOW, CHANGE, WANTED, LANDS = range(12)
 """Places in a row of ``by_group``, of bounces that energy limits: whether the group has any; what they give
 beyond all else [J], and what of that is gained and given to the step's end; the largest share of restitution
 that is known to make no energy, and what that makes; the least that does make some, and what; the share that
-the group is at, and its next change; and what is wanted of W."""
+the group is at, and its next change; and what is wanted of W. LANDS: 1 where something lands."""
 
-ERROR = 11
+ERROR = 12
 """The first of six numbers of the error of a solution: squares of what is left, is given, acts, of all of the
 momentum and of rows of joints [J]; mass [kg]."""
 
 HELD = ERROR
 """The first of four numbers of the energy of fixed trees that touch: T, T + |V|, what is missing [J]; and
 whether any of them has a prescribed joint."""
-
-LANDS = CHANGE  # of landings, before bounces: 1 where something lands
 
 RATE = NOW  # of derivatives: how the share changes with W, times what it is worth
 

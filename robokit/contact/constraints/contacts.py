@@ -13,6 +13,10 @@ creep. As a constraint:
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
+An impact is over with its step, and what it adds to N bends no bristle: where something lands (landings.py),
+N of the step before bounds it, too. By N of the impact alone it would be longer than the next step lets it
+be, and friction would point along it and not against the slip.
+
 A fast impact is damped more, d (1 + u^2 / c^2). It then compresses the spring by less than the weight does,
 and does not bounce. In discrete time this damping would stop the contact within a fraction of a step. The
 damping d + more of a step is therefore chosen such that it removes as much of u0, the normal speed before the
@@ -62,6 +66,7 @@ from robokit.contact.constraints.adding import (
     velocity_between,
 )
 from robokit.contact.fields import FRICTION, SPIN
+from robokit.contact.groups import LANDS
 from robokit.contact.kinematics import is_free_base
 from robokit.contact.vectors import write_row
 from robokit.engine.loops.fields import once
@@ -311,7 +316,8 @@ def remember(x: Any) -> None:
         leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
         _, k_t, _ = stiffnesses(x)
-        e = _bent(x, c, i, N / (dt * k_t))
+        lasts = where(x.by_group[x.c_group[i], LANDS] > 0.0, minimum(N, x.c_last[i, 2]), N)
+        e = _bent(x, c, i, lasts / (dt * k_t))
 
         def turning() -> None:
             for k in range(3):
