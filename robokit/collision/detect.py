@@ -318,27 +318,23 @@ def gap_of_balls(x: Any, shapes: tuple[Any, Any], balls: Any, still: Any, dt: An
     u_a, u_b = v + w.cross(c_a), v + w.cross(c_b)
     r = minimum(r_a, r_b)
 
-    def square_of(u_a: Vector3, u_b: Vector3) -> Any:
-        """That of the smaller ball's centre."""
-        square_a, square_b = u_a.dot(u_a), u_b.dot(u_b)
-        return where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
+    square_a, square_b = u_a.dot(u_a), u_b.dot(u_b)
+    square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
+    far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
 
-    far = still + dt * (sqrt(square_of(u_a, u_b)) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
-
-    def turned_back(*u: Any) -> Any:
-        return tuple(_turned_back(x, Vector3(*u)))
-
-    def on_its_own(shape: Any, body: Any, *c: Any) -> Any:
-        (w, v), r = velocity(x, body), x.shape_bound[shape]
-        u, turn = Vector3(*call(turned_back, *(v + w.cross(Vector3(*c))))), sqrt(w.dot(w))
-        return sqrt(u.dot(u)), where((r < float("inf")) & (turn > 0.0), turn * r, 0.0)
+    def on_its_own(r: Any, *of: Any) -> Any:
+        """Velocity of a centre along the ground; its size towards it, and that of the rim by turning."""
+        w, v, c = (Vector3(*of[k : k + 3]) for k in (0, 3, 6))
+        u = v + w.cross(c)
+        back, turn = _turned_back(x, u), sqrt(w.dot(w))
+        return *(u - back), sqrt(back.dot(back)), where((r < float("inf")) & (turn > 0.0), turn * r, 0.0)
 
     def farther() -> Any:
-        (s_a, t_a), (s_b, t_b) = call(on_its_own, a, body_a, *c_a), call(on_its_own, b, body_b, *c_b)
-        goes_on = square_of(*(u - Vector3(*call(turned_back, *u)) for u in (u_a, u_b)))
-        goes_on = where(x.shape_kind[a] == PLANE, 0.0, goes_on)
-        closes = sqrt(goes_on + (s_a + s_b) * (s_a + s_b)) + t_a + t_b
-        return still + dt * closes + rounding(GUARD, 0.5) * r
+        *t_a, s_a, turn_a = call(on_its_own, r_a, *w_a, *v_a, *c_a)
+        *t_b, s_b, turn_b = call(on_its_own, r_b, *w_b, *v_b, *c_b)
+        along = Vector3(*t_b) - Vector3(*t_a)
+        square = where(x.shape_kind[a] == PLANE, 0.0, along.dot(along)) + (s_a + s_b) * (s_a + s_b)
+        return still + dt * (sqrt(square) + turn_a + turn_b) + rounding(GUARD, 0.5) * r
 
     if hasattr(x, "shape_restitution"):  # one of the two may bounce off the ground, and come back
         share = where(a < x.ground_shapes[0], x.shape_restitution[b], x.between[1])

@@ -23,6 +23,7 @@ from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, solution, vmap, while_loop, whole, zeros
+from robokit.spatial.elementary import log
 from robokit.spatial.scalars import maximum, sin, where
 
 ROBOT = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -404,7 +405,9 @@ def test_what_is_done_alike_in_each_turn_is_no_error():
             memory[k % 2] = memory[k % 2] - 0.125 - s
             inner = for_range(k, lambda j, u: 0.3 - u * kept.product, s)
             chosen = cond(s > x - 0.7, lambda: -half(s), lambda: 0.1 - call(half, inner))
-            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner]))
+            logarithm = log(1.0 + s * s) - 0.5 * where(s > x, 0.0, -s) - where(s > n, -0.3, 0.1 - s)
+            turns = vmap(lambda y: while_loop(lambda j: y + 0.5 * j < n, lambda j: j + 1.0, 0.0))([s, x])
+            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner])) + logarithm + 0.1 * turns[0] - turns[1]
 
         return [for_range(n, body, x), memory[0] - memory[1]]
 

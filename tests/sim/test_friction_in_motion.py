@@ -8,7 +8,7 @@ import sim_models as m
 from scipy.integrate import solve_ivp
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +119,25 @@ def test_an_oblique_impact_has_the_impulse_of_coulomb(restitution):
     along = run.v[-1, :, 3] * np.cos(turned) + run.v[-1, :, 5] * np.sin(turned)
     np.testing.assert_allclose(np.array(starts)[:, 3] - along, wanted, rtol=0.05)
     assert run.outside.max() < 0.01
+
+
+def test_a_box_on_driven_rollers_is_carried_along_and_does_not_shake():
+    """The places where it touches stay where they are, while the rollers turn under them at 20 rad/s."""
+    b, radius, rate = ModelBuilder("conveyor"), 0.05, 20.0
+    across = Placement(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]), np.zeros(3))
+    b.link("frame")
+    for k in range(3):
+        roller = Shape(Cylinder(radius, 0.4), across)
+        b.link(f"roller {k}", 1.0, inertia=2e-3 * np.eye(3), collisions=(roller,))
+        at = Placement(position=np.array([0.15 * k, 0.0, 0.0]))
+        b.joint(f"turn {k}", "continuous", "frame", f"roller {k}", at, axis=(0.0, 1.0, 0.0))
+    b.link("box", 1.0, inertia=0.02 * np.eye(3), collisions=(Shape(Box((0.5, 0.2, 0.1))),))
+    b.joint("free", "floating", "frame", "box")
+    run = rk.simulate(
+        b.build(), [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.1],
+        [rate] * 3 + [0.0] * 3 + [1.0, 0.0, 0.0],
+        duration=0.1, dt=1e-3, record_every=1, self_collision=True,
+        motions=[rk.PrescribedMotion(f"turn {k}", lambda t: rate * t, lambda t: rate) for k in range(3)],
+    )  # fmt: skip
+    assert np.ptp(run.q[30:, -1]) < 1e-5  # its middle's height
+    assert run.v[-1, -3] == pytest.approx(rate * radius, rel=1e-3)

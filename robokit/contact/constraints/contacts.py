@@ -528,7 +528,7 @@ def _straight(x: Any, b: Any, shape: Any, p: Vector3) -> Vector3:
 
 
 def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -> Vector3:
-    """Velocity relative to the body with which the contact point of a loose disc moves along its rim [m/s].
+    """Velocity relative to the body with which the contact point of a disc moves along its rim [m/s].
 
     It is 0 unless the point is the lowest one. ``b``, ``shape``: the disc's body and shape; ``w``: its
     angular velocity; ``p``: the point, from the step's origin [m]; ``n``: the normal towards the disc.
@@ -552,5 +552,5 @@ def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -
         s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(rim)
         return tuple(chosen(is_lowest, s * (1.0 / half) - w.cross(rim), Vector3.zero()))
 
-    is_disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
+    is_disc = x.shape_kind[shape] == CYLINDER
     return Vector3(*cond(is_disc, on_rim, lambda: (0.0,) * 3))

@@ -39,11 +39,10 @@ from robokit.contact.constraints.adding import (
 from robokit.contact.constraints.adding import row as rate_of
 from robokit.contact.constraints.motors import NOTHING, end_share
 from robokit.contact.fields import SPRING
-from robokit.contact.kinematics import generalized, push
-from robokit.contact.solver import see
-from robokit.contact.vectors import force, nothing, of_all_forces, put, write_row
+from robokit.contact.solver import impulses, see
+from robokit.contact.vectors import nothing, of_all_forces, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, sqrt, where
 
@@ -134,10 +133,9 @@ def _give(x: Any, k: Any) -> None:
     """Compliance and aim of spring k."""
     dt = x.dt[0]
     u, f, stiff, damp = (x.spring_state[k, c] for c in range(1, 5))
-    E, a, b = force(x.c_E, k, 12), x.c_bodies[k, 0], x.c_bodies[k, 1]
-    for_range(x.n_bodies, lambda i: write_row(x.pushed, i, Force.zero()))
-    push(x, k, E, x.pushed)
-    once(x, generalized, x.pushed, x.Jg)
+    a, b = x.c_bodies[k, 0], x.c_bodies[k, 1]
+    for_range(x.n_springs, lambda m: write_row(x.c_g, m, [0.0, 0.0, where(m == k, 1.0, 0.0)]))
+    once(x, impulses, x.n_of[0], x.n_of[1])  # there is nothing but springs yet
     once(x, back_substitute, x.Jg)
     for_range(x.nv, lambda j: put(x.d, j, x.Jg[j]))
     once(x, see, x.d, x.c_du)

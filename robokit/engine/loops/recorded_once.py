@@ -151,10 +151,14 @@ class _Meaning:
         """
         graph, found, met = self.graph, list[tuple[Any, int]](), dict[Any, int]()
         begin, self.begin = self.begin, len(graph.nodes)
+        outside = {own: outer for f in graph.functions for outer, own in f.values.items()}
         for number in range(begin, self.begin):
             node = graph.nodes[number]
             if node[0] < ops.GIVEN or node[0] == ops.WHOLE:
                 self.values[number] = self._value(number, node)
+                continue
+            if number in outside:  # what a function uses of the one around it
+                self.values[number] = self._name(outside[number])
                 continue
             if number in dead:
                 continue
@@ -179,8 +183,8 @@ class _Meaning:
         """The name of the value of an operation on numbers."""
         opcode = node[0]
         if opcode == ops.CONST:
-            sign = -1 if node[1] < 0.0 else 1
-            return sign * self._named(opcode, *(sign * x for x in node[1:]))
+            sign = -1 if node[1] < 0.0 else 1 if node[1] else 0  # -0 is 0
+            return sign * self._named(opcode, *(repr(sign * x) for x in node[1:]))  # NaN is itself
         if opcode == ops.WHOLE:
             return self._named(*node)
         read, sign = list(map(self._name, operands(node))), 1
@@ -201,7 +205,8 @@ class _Meaning:
         return sign * self._named(opcode, *read)
 
     def _name(self, number: int) -> int:
-        return self.values.get(number) or self._named("before", number)
+        found = self.values.get(number)
+        return self._named("before", number) if found is None else found
 
     def _named(self, *what: Any) -> int:
         return self.names.setdefault(what, len(self.names) + 1)
