@@ -406,13 +406,29 @@ def test_what_is_done_alike_in_each_turn_is_no_error():
             inner = for_range(k, lambda j, u: 0.3 - u * kept.product, s)
             chosen = cond(s > x - 0.7, lambda: -half(s), lambda: 0.1 - call(half, inner))
             logarithm = log(1.0 + s * s) - 0.5 * where(s > x, 0.0, -s) - where(s > n, -0.3, 0.1 - s)
+            odd = sin(s - maximum(x, n))  # as itself, or less the sine of the other difference
+            captured = call(lambda y: odd, s) + sum(vmap(lambda y: odd)([1.0, x]))
             turns = vmap(lambda y: while_loop(lambda j: y + 0.5 * j < n, lambda j: j + 1.0, 0.0))([s, x])
-            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner])) + logarithm + 0.1 * turns[0] - turns[1]
+            more = logarithm + captured + 0.1 * turns[0] - turns[1]
+            return sin(-chosen) - 0.1 + sum(vmap(half)([s, inner])) + more
 
         return [for_range(n, body, x), memory[0] - memory[1]]
 
     for n in (0.0, 1.0, 4.0):
         np.testing.assert_allclose(f(ROBOT, n, 0.7), f(ROBOT, n, 0.7, engine="python"), rtol=1e-13)
+
+
+@pytest.mark.parametrize("map_it", [False, True])
+def test_a_called_function_with_nan_is_no_error(map_it):
+    """The logarithm has NaN below 0, which is not equal to itself."""
+
+    @rk.function(inputs={"x": ()}, outputs={"y": ()})
+    def f(tree, x):
+        scaled = lambda y: log(y) * sin(y)  # noqa: E731
+        return sum(vmap(scaled)([x, 2.0 * x])) if map_it else call(scaled, x) + call(scaled, 2.0 * x)
+
+    want = sum(np.log(y) * np.sin(y) for y in (0.7, 1.4))
+    np.testing.assert_allclose(f(ROBOT, 0.7), want, rtol=1e-13)
 
 
 def test_what_a_body_has_changed_is_there_again_after_the_recording():

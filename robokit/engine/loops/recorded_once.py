@@ -162,10 +162,11 @@ class _Meaning:
                 continue
             if number in dead:
                 continue
-            opcode, more, inside = node[0], (), list[Region]()
+            opcode, more, inside, read = node[0], (), list[Region](), list(operands(node))
             things = [("region", graph.place[number].number)]
             if opcode in (ops.APPLY, ops.VMAP):
-                inside = [graph.functions[node[1]].region]
+                called = graph.functions[node[1]]
+                inside, read = [called.region], read[: len(read) - len(called.values)]
                 things += [("function", node[1]), *(("array", k) for k in node[2])]
             elif opcode in (ops.LOAD, ops.STORE, ops.ZEROS):
                 things.append(("array", node[1]))
@@ -173,7 +174,7 @@ class _Meaning:
                 more = node[2:]
             else:
                 inside = inner(graph, node)
-            read = [*operands(node), *(k for each in inside for k in (*each.results, each.test))]
+            read += [k for each in inside for k in (*each.results, each.test)]
             where = [~k if k < self.old[kind] else met.setdefault((kind, k), len(met)) for kind, k in things]
             found.append(((opcode, more, where, list(map(self._name, read))), number))
             self.values[number] = self._named("made", len(found))
@@ -199,14 +200,17 @@ class _Meaning:
             sign = parity if sum(x < 0 for x in read) % 2 else 1
             read = list(map(abs, read))
         else:  # a sum is as odd as its terms, a choice as its numbers
-            k = {ops.ADD: 0, ops.SELECT: 1, ops.GUARD: 1}.get(opcode)
-            if k is not None and read[k] < 0:
+            k = {ops.ADD: 0, ops.SELECT: 1, ops.GUARD: 1}.get(opcode, len(read))
+            if next(filter(None, read[k:]), 1) < 0:
                 sign, read[k:] = -1, [-x for x in read[k:]]
         return sign * self._named(opcode, *read)
 
     def _name(self, number: int) -> int:
-        found = self.values.get(number)
-        return self._named("before", number) if found is None else found
+        if number not in self.values:
+            node = self.graph.nodes[number]
+            constant = node[0] in (ops.CONST, ops.WHOLE)
+            self.values[number] = self._value(number, node) if constant else self._named("before", number)
+        return self.values[number]
 
     def _named(self, *what: Any) -> int:
         return self.names.setdefault(what, len(self.names) + 1)

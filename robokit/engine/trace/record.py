@@ -215,7 +215,8 @@ def _measured(
         found, done = _measure(graph, run, known)
         if watch is not None:
             watch.spoil()
-            if _measure(graph, run, known)[1] != done:
+            again = _measure(graph, run, known)[1]
+            if again != done and repr(again) != repr(done):  # NaN is no other number than NaN
                 instead = "pass the value and return it"
                 raise TypeError(control_flow.OTHERWISE % (watch.what, instead))
             watch.spoil()
@@ -247,7 +248,7 @@ def _measure(graph: Graph, run: _Flat, known: Sequence[float | None]) -> tuple[M
         for node in recorded:
             del graph.index[node]
         del graph.nodes[begin:], graph.marks[marks:]
-    return found, (recorded, [x.ref if type(x) is Scalar else x for x in values])
+    return found, (recorded, found and [x.ref if type(x) is Scalar else x for x in values])
 
 
 def _form(values: Any) -> Any:
