@@ -9,7 +9,7 @@ e is the deflection of its bristle, a tangential spring that holds a sticking co
 creep. As a constraint:
 
     kd = k dt + d           R_n = 1/(dt kd)        aim_n = -phi k/kd (phi < 0),  -phi/dt (phi >= 0)
-    k_t = 30 k,  d_t = sqrt(30) d,  kd_t = k_t dt + d_t
+    k_t = 200 k,  d_t = sqrt(200) d,  kd_t = k_t dt + d_t
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
