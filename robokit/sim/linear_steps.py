@@ -292,10 +292,10 @@ class LinearSteps:
 
 
 def about_one_origin(x: dict[str, np.ndarray]) -> None:
-    """The vectors of a step about its origin: derivatives move several wholes at once.
+    """Move the vectors of a step from the seats to its origin, for derivatives, which move several mechanisms.
 
-    ``x``: arrays of the step (contact/fields.py); those of MOTION and of constraints' places are written
-    over. Seats are 0 then.
+    ``x``: arrays of the step (contact/fields.py); those of MOTION and the places of constraints are changed.
+    Seats are 0 then.
     """
     seat, I, count = x["seat"], x["I"], x["n_of"][0]
     if not seat.any():
@@ -307,8 +307,8 @@ def about_one_origin(x: dict[str, np.ndarray]) -> None:
     E, place = x["c_E"][:count].reshape(-1, 3, 6), seat[x["c_bodies"][:count, 1]] + x["c_arms"][:count, 1]
     E[..., :3] += np.cross(place[:, None], E[..., 3:])
     m, h = I[:, :1], 2.0 * I[:, 1:4] + I[:, :1] * seat
-    more = (h * seat).sum(1)[:, None, None] * np.eye(3) - 0.5 * (outer := h[:, :, None] * seat[:, None])
-    more -= 0.5 * outer.transpose(0, 2, 1)
+    outer = h[:, :, None] * seat[:, None]
+    more = (h * seat).sum(1)[:, None, None] * np.eye(3) - 0.5 * (outer + outer.transpose(0, 2, 1))
     I[:, 4:] += more[:, (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)]
     I[:, 1:4] += m * seat
     x["p"] += seat
