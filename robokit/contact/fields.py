@@ -322,7 +322,6 @@ FORCES = (
     real("between", 2),  # friction and restitution of two links, be one fixed to the world
     real("body_mobility", "n_bodies"),  # how far it gives way, neutral (materials.Mobilities) [1/kg]
     real("dof_mobility", "n_dofs"),  # the diagonal of H^-1, neutral [1/(kg m^2) | 1/kg]
-    whole("loose", "n_bodies"),  # 1 where it floats and carries nothing
     # Joints
     real("damping", "n_dofs"),  # [N m s/rad | N s/m]
     real("dry_friction", "n_dofs"),  # [N m | N]

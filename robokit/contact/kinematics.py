@@ -427,19 +427,38 @@ def multiply(x: Any, y: Any, out: Any) -> None:
 def bias(x: Any, out: Any) -> None:
     """C: the forces of joints that keep bodies at velocities W, with velocity products and gravity.
 
-        a_i = a_lambda + W_lambda x W_i        f_i = I_i a_i + W_i x* I_i W_i
-
-    with a_0 = -a_g. The product is W_i x S w, as W_i = W_lambda + S w. A base that floats keeps its linear
-    velocity u in axes that do not turn: seen from there its acceleration at the seat is u x omega.
+    f_i = I_i a_i + W_i x* I_i W_i      a_i of :func:`velocity_products`, with a_0 = -a_g
     """
-    gravity = vector(x.gravity)
-    write_row(x.a, 0, Motion(Vector3.zero(), -gravity))
+    velocity_products(x, x.W, -vector(x.gravity))
     write_row(x.f, 0, Force.zero())
 
     def body(m: Any) -> None:
         b = m + 1
-        parent, W, I = x.parent[b], motion(x.W, b), inertia(x.I, b)
-        a = motion(x.a, parent) + motion(x.W, parent).cross(W)
+        W, I = motion(x.W, b), inertia(x.I, b)
+        write_row(x.f, b, I @ motion(x.a, b) + W.cross_force(I @ W))
+
+    for_range(x.n_bodies - 1, body)
+    generalized(x, x.f, out)
+
+
+def velocity_products(x: Any, V: Any, of_world: Vector3) -> None:
+    """Accelerations a of bodies at velocities V while those of joints are 0, in fields of velocities.
+
+        a_i = a_lambda + V_lambda x V_i
+
+    The product is V_i x S v, as V_i = V_lambda + S v. A base that floats keeps its linear velocity u in axes
+    that do not turn: seen from there its acceleration at the seat is u x omega.
+
+    Args:
+        V: velocities of bodies, (n_bodies, 6).
+        of_world: acceleration of the world [m/s^2].
+    """
+    write_row(x.a, 0, Motion(Vector3.zero(), of_world))
+
+    def body(m: Any) -> None:
+        b = m + 1
+        parent, W = x.parent[b], motion(V, b)
+        a = motion(x.a, parent) + motion(V, parent).cross(W)
 
         def straight() -> tuple[Scalar, ...]:
             u = W.lin + W.ang.cross(vector(x.p, b))
@@ -447,10 +466,8 @@ def bias(x: Any, out: Any) -> None:
 
         a = Motion(a.ang, Vector3(*cond(is_free_base(x, b), straight, lambda: tuple(a.lin))))
         write_row(x.a, b, a)
-        write_row(x.f, b, I @ a + W.cross_force(I @ W))
 
     for_range(x.n_bodies - 1, body)
-    generalized(x, x.f, out)
 
 
 def is_free_base(x: Any, b: Any) -> Any:

@@ -363,7 +363,7 @@ def contact_numbers(
 def body_numbers(robot: Robot) -> Arrays:
     """Numbers of each body."""
     found = mobilities(robot)
-    return {"body_mobility": found.move, "dof_mobility": found.dof, "loose": loose_bodies(robot)}
+    return {"body_mobility": found.move, "dof_mobility": found.dof}
 
 
 # ---- joints ----------------------------------------------------------------------------------------------

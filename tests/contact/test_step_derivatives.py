@@ -459,7 +459,6 @@ def test_two_bodies_that_touch(name: str) -> None:
     q[11:14] = 0.02, 0.01, height
     v = np.array([0.1, 0.2, 0.3, 0.05, 0.1, 0.0, 0.3, -0.2, 0.1, *(rotation(q[7:11]).T @ [0.1, 0.0, -0.6])])
     steps = linear(robot, self_collision=True)
-    steps.simulation.arrays["loose"][:] = 0  # the velocity at which loose discs roll on is held
     steps(q, v, np.zeros(12))
     assert any(acting(steps)[0])
     assert error(steps, q, v) < 2e-7

@@ -141,3 +141,27 @@ def test_a_box_on_driven_rollers_is_carried_along_and_does_not_shake():
     )  # fmt: skip
     assert np.ptp(run.q[30:, -1]) < 1e-5  # its middle's height
     assert run.v[-1, -3] == pytest.approx(rate * radius, rel=1e-3)
+
+
+def test_a_planted_foot_stays_where_it_is_while_its_robot_rocks():
+    """The trunk swings at 1.2 Hz about the ankle, with 0.56 of what friction holds."""
+    b, length, rate = ModelBuilder("rocker"), 0.6, 2.0 * math.pi * 1.2
+    size = np.array([0.8, 0.4, 0.04])
+    b.link("trunk", mass=5.0, inertia=0.1 * np.eye(3))
+    inertia = np.diag((size @ size - size**2) * 8.0 / 12.0)
+    b.link("foot", mass=8.0, inertia=inertia, collisions=(Shape(Box(tuple(size))),))
+    at = Placement(position=np.array([0.0, 0.0, -length]))
+    b.joint("ankle", "continuous", "trunk", "foot", at, axis=(0.0, 1.0, 0.0))
+    robot, turn = b.build("floating"), 0.4 * rate
+    q0 = [math.cos(0.25), 0.0, math.sin(0.25), 0.0]
+    q0 += [length * math.sin(0.5), 0.0, 0.02 + length * math.cos(0.5), -0.5]
+    ankle = rk.PrescribedMotion(
+        "ankle", lambda t: -0.5 - 0.4 * math.sin(rate * t), lambda t: -turn * math.cos(rate * t)
+    )
+    v0 = [0.0, turn, 0.0, turn * length, 0.0, 0.0, -turn]
+    run = rk.simulate(
+        robot, q0, v0, duration=2.5, dt=1e-3, ground=rk.Ground(friction=1.0), joint_damping=0.0, motions=ankle
+    )
+    x = run.link_poses("foot")[run.t > 0.1, 0, 3]
+    period = round(2.0 * math.pi / rate / (run.t[1] - run.t[0]))
+    assert np.abs(x[period:] - x[:-period]).max() < 1e-5

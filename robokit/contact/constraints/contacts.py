@@ -67,15 +67,15 @@ from robokit.contact.constraints.adding import (
 )
 from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.groups import LANDS
-from robokit.contact.kinematics import is_free_base
-from robokit.contact.vectors import write_row
+from robokit.contact.kinematics import velocity_products
+from robokit.contact.vectors import motion, nothing, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes slide after micrometres
+TANGENTIAL = 200.0  # stiffness of bristles over that along the normal: boxes slide after micrometres
 
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
@@ -121,7 +121,9 @@ def collect(x: Any) -> None:
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
-    for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
+    n = minimum(x.counts[0], x.n_contacts)
+    cond(n > 0, lambda: velocity_products(x, x.V, Vector3.zero()), nothing)
+    for_range(n, contact, 0)
 
 
 def _pair(x: Any, m: Any, beyond: int) -> Any:
@@ -363,18 +365,15 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # g_last is its impulse in the last step, along the contact's axes then: as with dry friction of joints, what
 # holds does not creep.
 #
-# The second: a kick gives the velocity half a step after its pose; there, a loose body touches at another
-# distance from its origin, which moves straight on between kicks. Held at rest at the pose, what rolls or
-# turns on a tip would slide by w^2 m dt/2, and springs and dampers would take its energy. With the angular
-# velocity w before the kick and the distance m the place moves by s in half a step, and the point at the pose
-# is to have the velocity
+# The second: a kick gives the velocity half a step after its pose. By then a body has turned and a link has
+# moved along its arc, while places of what floats have moved straight on. Held at rest at the pose, what
+# rolls, turns on a tip, stands on a foot or rides on an arm would slide by dt/2 times the acceleration of its
+# point, and springs and dampers would take its energy. With the acceleration a of the point of a body while
+# those of joints are 0, and its angular velocity w before the kick, each body has there the velocity
 #
-#     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
+#     -dt/2 (a + w x r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
 #
-# Where it is on a link, that link turns and moves on as well, with the acceleration a of its point while
-# those of joints are 0: what rides on an arm or a wheel would slide by dt/2 a. The velocity is to be
-#
-#     s x w + dt/2 (a + w_link x r)
+# and a surface that spins dt/2 spin x (w x m + r), with the way m to the point from the body's origin.
 #
 # r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners.
 # Along a capsule, between its ends, 1/R_a is 0, and 1/R_b of what has corners, which touches it by an edge,
@@ -444,19 +443,17 @@ def add_spin(
 
 
 def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
-    """Velocity of b relative to a by which contact c of loose bodies rolls on [m/s]; 0 for other contacts."""
+    """Velocity of b relative to a by which contact c turns, rolls and moves on in half a step [m/s]."""
     shapes, bodies = ([of[c, side] for side in range(2)] for of in (x.contact_shapes, x.contact_bodies))
 
     def rolled(shapes: Any, bodies: Any, p: Any, n: Any) -> Any:
         return tuple(_rolled(x, shapes, bodies, Vector3(*p), Vector3(*n)))
 
-    loose = (x.loose[bodies[0]] > 0) | (x.loose[bodies[1]] > 0)
-    given = tuple(shapes), tuple(bodies), tuple(p), tuple(n)
-    return Vector3(*cond(loose, lambda: call(rolled, *given), lambda: (0.0,) * 3))
+    return Vector3(*call(rolled, tuple(shapes), tuple(bodies), tuple(p), tuple(n)))
 
 
 def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> Vector3:
-    """The same for two shapes of bodies a and b, one of them loose, that touch at p with the normal n."""
+    """The same for two shapes of bodies a and b that touch at p with the normal n."""
     turns = [body_velocity(x, body).ang for body in bodies]
     first, second = (x.shape_radius[shape] for shape in shapes)
     both = first * second / (first + second + smallest())
@@ -477,16 +474,11 @@ def _rolled(x: Any, shapes: tuple[Any, Any], bodies: tuple[Any, Any], p: Vector3
     for body, shape, w, up in zip(bodies, shapes, turns, (-n, n), strict=True):
         rims = rims + Vector3(*call(along, body, shape, tuple(w), tuple(p), tuple(up)))
     rolls = rolls + rims
-
-    def later(b: Any, p: Any, rolls: Any) -> Any:
-        return tuple(_turning(x, b, Vector3(*p), Vector3(*rolls)))
-
     found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
     for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
-        is_loose, at = x.loose[body] > 0, from_seat(x, body, p)
+        at = from_seat(x, body, p)
         way = w.cross(at - vector(x.p, body, 0)) + rolls
-        turned = Vector3(*call(later, where(is_loose, 0, body), tuple(at), tuple(rolls)))
-        found = found + chosen(is_loose, way.cross(w - spin), turned) * half
+        found = found + (_turning(x, body, at, rolls) - way.cross(spin)) * half
     return found - n * where(rims.dot(rims) > 0.0, n.dot(found), 0.0)
 
 
@@ -496,16 +488,8 @@ def _turning(x: Any, b: Any, p: Vector3, rolls: Vector3) -> Vector3:
     ``p``: the place, from the seat of the body; ``rolls``: its velocity against the body. Accelerations while
     those of joints are 0, as in :func:`robokit.contact.kinematics.bias`.
     """
-
-    def joint(b: Any, *a: Any) -> Any:
-        V = body_velocity(x, b)
-        straight = (V.lin + V.ang.cross(vector(x.p, b, 0))).cross(V.ang)
-        more = body_velocity(x, x.parent[b]).cross(V)
-        lin = more.lin + chosen(is_free_base(x, b), straight, Vector3.zero())
-        return x.parent[b], *(Vector3(*a[:3]) + more.ang), *(Vector3(*a[3:]) + lin)
-
-    V, a = body_velocity(x, b), while_loop(lambda b, *a: b > 0, joint, b, *Motion.zero())[1:]
-    return p.cross(Vector3(*a[:3])) - Vector3(*a[3:]) + (V.lin + V.ang.cross(p) + rolls).cross(V.ang)
+    V, a = body_velocity(x, b), motion(x.a, b)
+    return p.cross(a.ang) - a.lin + (V.lin + V.ang.cross(p) + rolls).cross(V.ang)
 
 
 def from_seat(x: Any, b: Any, p: Vector3) -> Vector3:
