@@ -170,7 +170,7 @@ class ContactOnCard:
     def settle(self) -> None:
         """Make sure that all rows took their steps, with larger arrays for those that needed them.
 
-        Waits for the card.
+        Waits for the card. Raises the error that Python would raise where a kernel has failed.
         """
         count, stream, changing = self._last
         while True:

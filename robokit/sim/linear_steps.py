@@ -292,7 +292,7 @@ class LinearSteps:
 
 
 def about_one_origin(x: dict[str, np.ndarray]) -> None:
-    """Move the vectors of a step from the seats to its origin, for derivatives, which move several mechanisms.
+    """Move the vectors of a step from the seats to its origin: derivatives move several mechanisms at once.
 
     ``x``: arrays of the step (contact/fields.py); those of MOTION and the places of constraints are changed.
     Seats are 0 then.

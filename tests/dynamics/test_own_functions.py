@@ -23,7 +23,7 @@ from robokit.engine.loops.recorded_once import RecordedOnce
 from robokit.engine.trace.record import trace
 from robokit.model import couple
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond
+from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.elementary import atan2, exp, power, tanh
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
@@ -584,6 +584,23 @@ def test_a_choice_may_be_a_list():
     named = list(robot.joint_names[-2:])
     got = f.derivative("a")(robot, s.q, s.v, s.tau, s.a, prescribed=named, engine="python")
     assert got[0].shape[-1] == robot.nv
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_a_choice_may_be_of_whole_numbers(looped):
+    """In a straight line and in loops; a choice counts the turns of a loop, too."""
+
+    @rk.function(inputs={"x": ()}, outputs={"y": (), "z": ()})
+    def f(tree, x):
+        steps = where(x > 0.5, 3, 2)
+        return [steps * x * x, for_range(steps, lambda k, s: s + 0.5 * x, x) if looped else 0.5 * x]
+
+    robot = pendulum()
+    for x, n in ((0.7, 3.0), (0.2, 2.0)):
+        found = f(robot, x)
+        assert found.y == pytest.approx(n * x * x, rel=1e-15)
+        assert found.z == pytest.approx(x + n * 0.5 * x if looped else 0.5 * x, rel=1e-15)
+        assert f.derivative("x")(robot, x)[0] == pytest.approx(2.0 * n * x, rel=1e-14)
 
 
 @pytest.mark.parametrize("batch", [False, True])

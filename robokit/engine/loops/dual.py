@@ -367,7 +367,7 @@ class Derivation:
         return run
 
     def _of_pairs(self, function: Callable[..., Any], all_reals: bool = False) -> Callable[..., Any]:
-        """The same, one and the same for one function."""
+        """As :meth:`_lowering`, the same object for functions that do the same, whose code is then shared."""
         key = identity(function), all_reals
         return self.called.setdefault(key, self._lowering(function, all_reals))
 

@@ -779,13 +779,13 @@ def _real(x: Any) -> Any:
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:
-    """A choice: of whole numbers a whole number."""
+    """A choice: of whole numbers a whole number, but in a straight line, which has only real ones."""
     if not isinstance(condition, Truth):
         return a if holds(condition) else b
     if isinstance(a, Truth) or isinstance(b, Truth):
         return (condition & a) | (~condition & b)
-    if all(isinstance(x, (int, np.integer, Integer)) for x in (a, b)):
-        graph: Any = condition.graph
+    graph = condition.graph
+    if isinstance(graph, LoopGraph) and all(isinstance(x, (int, np.integer, Integer)) for x in (a, b)):
         return graph.wrapped(graph.add((ops.WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))
     return scalar.where(condition, _real(a), _real(b))
 

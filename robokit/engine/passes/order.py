@@ -406,8 +406,9 @@ def _written(
 
 
 def signs_early(program: Program) -> Program:
-    """Move sign changes of outputs up to their operands; nodes keep their numbers, which may
-    then not ascend.
+    """The same program with negations and differences that only outputs need right after their operands.
+
+    Nodes keep their numbers, which may then not ascend.
     """
     nodes = program.nodes
     signs = {n for n in _results(program) if nodes[n][0] in (ops.NEG, ops.SUB)}

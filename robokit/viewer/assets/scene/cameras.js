@@ -107,7 +107,7 @@ class Cameras {
   // To the recording, whose picture is as it was before.
   comeBack() {
     const { stage } = this.page;
-    if (this.along && stage.framing.following && !stage.framing.touched) {
+    if (this.along && !this.chosen && stage.framing.following && !stage.framing.touched) {
       this.follow(false, stage.framing.link?.name ?? null);
       stage.framing.look(...stage.framing.last);
     }
