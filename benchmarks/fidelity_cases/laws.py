@@ -272,7 +272,8 @@ def _missed_of_boxes(t: rk.Trajectory, dt: float, still: Any, moving: Any) -> fl
 RESIDUAL_NOTES = (
     "A point that touches and is hit counts in (1) only if the gap also opens with the velocity after the "
     "impact. Points of a body that touched in the previous step are evaluated half a step later, where the "
-    "solver holds them: with the acceleration of the point, or of its sphere's middle, while joints have 0.",
+    "solver holds them: with the acceleration of the point, or of its sphere's middle, while those of joints "
+    "are 0.",
     "Velocities are those after the forces, at the pose where they acted: by the end of the step the box has "
     "turned by half a step more, which changes a speed of 5 m/s by 1e-4, in an impact of 500 weights.",
 )
