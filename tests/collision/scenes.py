@@ -189,6 +189,7 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "R": np.array([np.asarray(R).ravel() for R, _ in poses]),
         "p": np.array([p for _, p in poses], float),
         "V": np.zeros((n, 6)),
+        "seat": np.zeros((n, 3)),
         "origin": np.zeros(3),
         "near_pair": np.arange(len(pairs), dtype=np.int32),
         "near_direction": np.zeros((len(pairs), 3)),

@@ -72,6 +72,7 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
     w[0] = u[0] = 0.0
     u[1] *= 10.0
     given = scene | {"gravity": np.array([0.0, 0.0, -G]), "dt": np.array([DT]), "origin": np.zeros(3)}
+    given["seat"] = np.zeros((count + 1, 3))
     sizes = {"n_candidates": 512, "n_shapes": len(scene["shape_body"]), "n_near": 512}
     sizes["n_bodies"] = count + 1
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
@@ -122,8 +123,8 @@ def found_of_balls(at: np.ndarray, places: int, room: int = 512) -> dict[str, np
     kept["near_pair"][:] = -1
     found = detect_kernel()(
         **scene, **kept, R=np.tile(np.eye(3).ravel(), (n + 1, 1)), p=np.vstack([np.zeros(3), at]),
-        V=np.zeros((n + 1, 6)), origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]),
-        n_contacts=places,
+        V=np.zeros((n + 1, 6)), seat=np.zeros((n + 1, 3)), origin=np.zeros(3),
+        gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]), n_contacts=places,
     )  # fmt: skip
     return found | {"numbers": np.array([*numbered(scene)])}
 

@@ -282,7 +282,7 @@ def test_how_far_a_shape_may_be_in_another_one_is_half_of_what_lies_along_the_no
 def test_the_link_that_was_deepest_in_the_ground_is_named(seed):
     """The last record that had less depth says where to look; here all steps are looked at."""
     robot, v = rk.load(rk.find_robot("quadruped"), base="floating"), np.zeros(18)
-    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=seed), -15.0
+    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=seed), -20.0
     with pytest.warns(rk.SimulationWarning) as said:
         run = rk.simulate(robot, q, v, duration=0.3, dt=4e-3, ground=True, record_every=7)
     found = start_contacts(run.program, run.notes.kicks[0])
@@ -294,7 +294,7 @@ def test_the_link_that_was_deepest_in_the_ground_is_named(seed):
 def test_a_run_that_goes_on_does_not_name_the_link_that_was_deepest_before_it():
     """Nothing tells which one it was: the notes of that step are of another simulation."""
     robot, v = rk.load(rk.find_robot("quadruped"), base="floating"), np.zeros(18)
-    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=1), -15.0
+    q, v[5] = rk.standing_configuration(robot, height=0.1, tilt=0.6, seed=1), -20.0
     first, later = (rk.Simulation(robot, q, v, dt=4e-3, ground=True, record_every=7) for _ in range(2))
     for _ in range(20):
         first.step()
