@@ -272,7 +272,7 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
 
 def _touch(x: Any, i: Any, link: Any) -> None:
     c, N = x.c_of[i], maximum(x.c_g[i, 2], 0.0)
-    off = [x.c_u[i, k] - x.contact_surface[c, k] for k in range(2)]
+    off = [x.c_u[i, k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)]
     speed_after = sqrt(off[0] * off[0] + off[1] * off[1])
     most, along = CONE * x.c_mu[i] * N, x.c_g[i, 0] * x.c_g[i, 0] + x.c_g[i, 1] * x.c_g[i, 1]
     slides = (along >= most * most) & (speed_after > SLIDING) & (N > 0.0)

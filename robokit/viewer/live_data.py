@@ -108,7 +108,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         module=base64.b64encode(module).decode("ascii"),
         bytes=len(gzip.decompress(module)),
         sizes=list(page.sizes.items()),
-        arrays=",".join(_told(a, len(told.get(a.name, ()))) for a in ARRAYS),
+        arrays=",".join(_told(a, len(told.get(a.name, ())), [*page.sizes]) for a in ARRAYS),
         steps=len(ARRAYS) - len(LOOK),
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
@@ -116,10 +116,11 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
     return _none() | {"stepper": stepper, "grips": grips, "ledger": list(accounts.ENTRIES)}
 
 
-def _told(a: ArrayOf, width: int) -> str:
+def _told(a: ArrayOf, width: int, sizes: list[str]) -> str:
     """What ``StepperData.arrays`` says of an array, of whose numbers so many bytes are given."""
+    extents = (f"@{sizes.index(size)}" if isinstance(size, str) else size for size in a.shape)
     marks = str(width or "") + "#" * (a.kind == "integer") + "*" * (a.role == "inout")
-    return marks + " ".join(map(str, (a.name, *a.shape)))
+    return marks + " ".join(map(str, (a.name, *extents)))
 
 
 def _width(x: np.ndarray) -> int:

@@ -544,7 +544,7 @@ class StepperData:
     bytes: int  # of the module
     sizes: list[tuple[str, int]]  # by name, in the order in which the functions take them
     # name and shape of each, separated by spaces, in the order in which they are given, separated by commas;
-    # names in shapes are those of sizes. Before it is how many of the lowest bytes of its numbers are given,
+    # @ in a shape is the place of a size. Before it is how many of the lowest bytes of its numbers are given,
     # where these are the page's (the others are 0, but for the normals of faces, which are made of the
     # corners), # of int32, others are float64, and * of what a step hands to the next
     arrays: str
