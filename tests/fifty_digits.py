@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import mpmath as mp
 import numpy as np
 
+from robokit.spatial.control_flow import Memory
 from robokit.spatial.scalars import holds, register
 
 DIGITS, STEP = 60, mp.mpf(10) ** -25
@@ -73,7 +74,8 @@ def of_kernel(kernel, sizes, integers=()):
             else:
                 shape = tuple(sizes[n] if isinstance(n, str) else n for n in a.shape)
                 arrays.append(exact(np.zeros(shape)))
-        kernel.function(*(sizes[n] for n in kernel.sizes), *arrays)
+        # Memory, which called functions may write.
+        kernel.function(*(sizes[n] for n in kernel.sizes), *(x.view(Memory) for x in arrays))
         return np.concatenate(
             [x.ravel() for a, x in zip(kernel.arrays, arrays, strict=True) if "out" in a.role]
         )
