@@ -64,9 +64,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[Library]:
     before = module.config.jax_enable_x64
     module.config.update("jax_enable_x64", True)
     take = module.dlpack.from_dlpack
-    yield Library(
-        module.numpy.array, take, lambda x: x.unsafe_buffer_pointer(), module.Array, "a JAX array"
-    )
+    yield Library(module.numpy.array, take, lambda x: x.unsafe_buffer_pointer(), module.Array, "a JAX array")
     module.config.update("jax_enable_x64", before)
 
 
