@@ -46,10 +46,10 @@ class ContactStep {
   // Places of all arrays, and a view of each by its name; what is in those of before is kept.
   layout() {
     const { sizes, live: { stepper } } = this, { memory } = this.exports;
-    const before = Object.entries(this.x || {}).map(([name, values]) => [name, values.slice()]), counts = [...sizes.values()];
+    const before = Object.entries(this.x || {}).map(([name, values]) => [name, values.slice()]), lengths = [...sizes.values()];
     let end = 8;
     const tables = tablesOf(stepper).map(({ extents, ...table }) => {
-      const count = extents.reduce((product, size) => product * (size[0] === "@" ? counts[size.slice(1)] : size), 1), at = end;
+      const count = extents.reduce((product, size) => product * (size[0] === "@" ? lengths[size.slice(1)] : size), 1), at = end;
       end += 8 * (count + 1);
       return { ...table, at, count };
     });
@@ -64,8 +64,8 @@ class ContactStep {
       if (name.endsWith("_pair")) this.x[name].fill(-1, values.length);
     }
     const places = tables.map(({ at }) => at);
-    this.given = [...counts, ...places.slice(0, stepper.steps), end, room];
-    this.shown = [...counts, ...places];
+    this.given = [...lengths, ...places.slice(0, stepper.steps), end, room];
+    this.shown = [...lengths, ...places];
   }
 
   // Normals of the faces of hulls, from their corners, as collision/shapes.py has them.
